@@ -9,6 +9,7 @@ import numpy as np
 from l20fs.design import Design, Scale, make_design
 from l20fs.objective.gram_least_squares import GramLeastSquares
 from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.prox import squared_row_norms
 from l20fs.typing import Array
 
 __all__ = ["LeastSquares", "make_problem"]
@@ -48,7 +49,10 @@ def make_problem(
     kind = GramLeastSquares if design.vectors == "features" else LeastSquares
     problem = kind(X, Y, design=design, **options)
     if isinstance(scale, str) and scale == "auto" and design.scale_rule == "moderated":
-        explained = design.squared_lengths(problem.targets)
+        if design.location == "memory":  # solvers ask for the same products
+            explained = squared_row_norms(problem.target_products.T)
+        else:
+            explained = design.squared_lengths(problem.targets)
         if not _tell_less(design, explained):
             return problem
         return make_problem(X, Y, scale="zscore", **units, **options)

@@ -149,6 +149,11 @@ class LeastSquares:
         """Relative tolerance of ties: the rounding error of products with two equal columns."""
         return equality_tolerance(self.dtype)
 
+    @cached_property
+    def target_products(self) -> Array:
+        """``Y~' X~``, (n_targets, n_features), in the precision of X; not to be changed. Takes one pass over X, once."""
+        return self.design.pull(self.targets)
+
     def residual(self, rows: Array, values: Array) -> Array:
         """Return ``X~ W - Y~`` for the weights ``values`` of the features ``rows``, (n_targets, n_samples)."""
         return self.image(rows, values) - self.targets if len(rows) else -self.targets

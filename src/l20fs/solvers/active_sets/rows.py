@@ -215,14 +215,14 @@ class RowActiveSet(ActiveSet):
 
     def __init__(self, problem: LeastSquares, units: Iterable[int] = (), penalty: RowPenalty | None = None) -> None:
         super().__init__(problem, penalty)
-        self._build(units, problem.design.pull(problem.targets))
+        self._build(units, problem.target_products)
 
     def _build(self, units: Iterable[int], products: Array) -> None:
         """Begin with the given units and what is included; ``products`` are those of the targets."""
         problem, design = self.problem, self.problem.design
         self.losses, self.n_fixed = [problem.null_loss], 0
         self.residual = problem.targets.copy()
-        self.products = _in_float64(products)
+        self.products = np.array(products, dtype=np.float64)
         self.energies = design.column_energy.copy()
         self._work = np.empty_like(self.products)
         self.basis: Basis = make_basis(problem)
