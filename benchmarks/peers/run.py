@@ -15,8 +15,8 @@ time to beat. ``--sets DATA_DIR`` runs the npz files (X, y) of a folder as well;
 stays three rows short of them. ``methods.py`` tells how each package is called.
 
 ``--runs 6`` prints instead how far times vary: all methods one after the other, six times, and for each of ours the lowest
-and the highest ratio to the fastest row-sparse peer of the same run. Times of a few milliseconds, and those of a package
-that varies by itself, are to be quoted as such ranges.
+and the highest ratio to the fastest row-sparse peer of the same run, in seconds of the processor, which other work on the
+machine changes less than those of the clock. Packages that vary by themselves are to be quoted with such ranges.
 """
 
 from __future__ import annotations
@@ -45,9 +45,10 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 
 @dataclass(frozen=True)
 class Result:
-    """What a method took and found: seconds, loss and planted rows by k."""
+    """What a method took and found: seconds by the clock and of the processor, loss and planted rows by k."""
 
     seconds: dict[int, float]
+    processor: dict[int, float]
     megabytes: float
     losses: dict[int, float]
     hits: dict[int, str]
@@ -74,6 +75,7 @@ def run(method: str, problem: Problem, source: str, options: argparse.Namespace)
             raise MethodFailed(f"gave {len(set(chosen))} rows for k = {k}")
     return Result(
         seconds={k: min(run["seconds"][str(k)] for run in runs) for k in rows},
+        processor={k: min(run["processor"][str(k)] for run in runs) for k in rows},
         megabytes=runs[0]["megabytes"],
         losses={k: refit_loss(problem, chosen) for k, chosen in rows.items()},
         hits={k: n_planted(problem, chosen) for k, chosen in rows.items()},
@@ -165,7 +167,8 @@ def verdict(results: dict[str, Result], problem: Problem) -> Iterator[str]:
 def ranges(problem: Problem, source: str, options: argparse.Namespace) -> Iterator[str]:
     """Yield the lowest and the highest ratio of each of ours to the fastest row-sparse peer of the same run."""
     ours: dict[str, list[tuple[float, float]]] = {}
-    fastest: dict[str, list[float]] = {}
+    seconds: dict[str, list[float]] = {}
+    first, last = problem.panels
     for _ in range(options.runs):
         results = {}
         for name in options.methods:
@@ -176,16 +179,16 @@ def ranges(problem: Problem, source: str, options: argparse.Namespace) -> Iterat
         peers = {name: result for name, result in results.items() if METHODS[name].kind == "row-sparse"}
         if not peers:
             return
-        for name, result in peers.items():
-            fastest.setdefault(name, []).append(result.seconds_to_last)
-        to_last, to_all = (min(getattr(peer, by) for peer in peers.values()) for by in ("seconds_to_last", "seconds_to_all"))
-        for name, result in results.items():
+        times = {name: (result.processor[last], max(result.processor.values())) for name, result in results.items()}
+        marks = [min(times[name][place] for name in peers) for place in range(2)]
+        for name in results:
             if METHODS[name].kind == "ours":
-                ours.setdefault(name, []).append((result.seconds_to_last / to_last, result.seconds_to_all / to_all))
-    first, last = problem.panels
+                ours.setdefault(name, []).append((times[name][0] / marks[0], times[name][1] / marks[1]))
+            elif name in peers:
+                seconds.setdefault(name, []).append(times[name][0])
     yield f"\n## {problem.name}: ratios to the fastest row-sparse peer over {options.runs} runs\n"
-    for name, seconds in fastest.items():
-        yield f"- {name}: {min(seconds):.3g} to {max(seconds):.3g} s to k = {last}"
+    for name, those in seconds.items():
+        yield f"- {name}: {min(those):.3g} to {max(those):.3g} s to k = {last}"
     for name, ratios in ours.items():
         spans = (f"{min(those):.2f} to {max(those):.2f}" for those in zip(*ratios, strict=True))
         yield f"- {name}: {next(spans)} to k = {last}, {next(spans)} to k = {first} and {last}"
