@@ -49,7 +49,8 @@ def make_problem(
     kind = GramLeastSquares if design.vectors == "features" else LeastSquares
     problem = kind(X, Y, design=design, **options)
     if isinstance(scale, str) and scale == "auto" and design.scale_rule == "moderated":
-        if design.location == "memory":  # solvers ask for the same products
+        if design.location == "memory":
+            problem.target_products = design.pull(problem.targets)  # kept for the solver
             explained = squared_row_norms(problem.target_products.T)
         else:
             explained = design.squared_lengths(problem.targets)

@@ -90,6 +90,8 @@ class LeastSquares:
             self.null_loss = 0.5 * float(np.vdot(self.targets, self.targets))
         if np.any(Y != Y[:1]):  # constant targets have no deviation that could be too small
             refuse_extreme_targets(self.targets, 2.0 * self.null_loss, self.design)
+        #: ``Y~' X~``, (n_targets, n_features), where a pass over X has given it already; not to be changed.
+        self.target_products: Array | None = None
         #: Strength of the ridge term in units of the mean squared norm of a feature, and mu.
         self.relative_ridge = float(ridge(self.design) if callable(ridge) else ridge)
         self.ridge = self.relative_ridge * float(self.design.column_energy.mean(where=self.design.varies))
@@ -148,11 +150,6 @@ class LeastSquares:
     def tie(self) -> float:
         """Relative tolerance of ties: the rounding error of products with two equal columns."""
         return equality_tolerance(self.dtype)
-
-    @cached_property
-    def target_products(self) -> Array:
-        """``Y~' X~``, (n_targets, n_features), in the precision of X; not to be changed. Takes one pass over X, once."""
-        return self.design.pull(self.targets)
 
     def residual(self, rows: Array, values: Array) -> Array:
         """Return ``X~ W - Y~`` for the weights ``values`` of the features ``rows``, (n_targets, n_samples)."""

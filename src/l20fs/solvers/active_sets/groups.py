@@ -123,7 +123,7 @@ class GroupActiveSet(RowActiveSet):
         members = self.penalty.members[unit]
         self._needed_room[members] = self._smallest_room[members]
         if self._is_incomplete():
-            self._build(self._units, self.problem.target_products)
+            self._build(self._units, self.problem.design.pull(self.problem.targets))
 
     def _passed_over(self) -> Array:
         """Return a mask of the members of selected units that depend on others and have no weight."""

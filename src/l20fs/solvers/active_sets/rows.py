@@ -215,7 +215,8 @@ class RowActiveSet(ActiveSet):
 
     def __init__(self, problem: LeastSquares, units: Iterable[int] = (), penalty: RowPenalty | None = None) -> None:
         super().__init__(problem, penalty)
-        self._build(units, problem.target_products)
+        products = problem.target_products
+        self._build(units, problem.design.pull(problem.targets) if products is None else products)
 
     def _build(self, units: Iterable[int], products: Array) -> None:
         """Begin with the given units and what is included; ``products`` are those of the targets."""
