@@ -13,6 +13,10 @@ of threads. Printed for each, in Markdown:
 Filters and wrappers are marked with a star: they are quick because they do not look for rows that work together, and set no
 time to beat. ``--sets DATA_DIR`` runs the npz files (X, y) of a folder as well; where a set has few samples the larger panel
 stays three rows short of them. ``methods.py`` tells how each package is called.
+
+``--runs 6`` prints instead how far times vary: all methods one after the other, six times, and for each of ours the lowest
+and the highest ratio to the fastest row-sparse peer of the same run, in seconds of the processor, which other work on the
+machine changes less than those of the clock. Packages that vary by themselves are to be quoted with such ranges.
 """
 
 from __future__ import annotations
@@ -41,9 +45,10 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 
 @dataclass(frozen=True)
 class Result:
-    """What a method took and found: seconds, loss and planted rows by k."""
+    """What a method took and found: seconds by the clock and of the processor, loss and planted rows by k."""
 
     seconds: dict[int, float]
+    processor: dict[int, float]
     megabytes: float
     losses: dict[int, float]
     hits: dict[int, str]
@@ -70,6 +75,7 @@ def run(method: str, problem: Problem, source: str, options: argparse.Namespace)
             raise MethodFailed(f"gave {len(set(chosen))} rows for k = {k}")
     return Result(
         seconds={k: min(run["seconds"][str(k)] for run in runs) for k in rows},
+        processor={k: min(run["processor"][str(k)] for run in runs) for k in rows},
         megabytes=runs[0]["megabytes"],
         losses={k: refit_loss(problem, chosen) for k, chosen in rows.items()},
         hits={k: n_planted(problem, chosen) for k, chosen in rows.items()},
@@ -158,6 +164,36 @@ def verdict(results: dict[str, Result], problem: Problem) -> Iterator[str]:
             yield f"- {name}: at least as fast: {at_most_one(seconds)}; loss no higher: {at_most_one(losses)}"
 
 
+def ranges(problem: Problem, source: str, options: argparse.Namespace) -> Iterator[str]:
+    """Yield the lowest and the highest ratio of each of ours to the fastest row-sparse peer of the same run."""
+    ours: dict[str, list[tuple[float, float]]] = {}
+    seconds: dict[str, list[float]] = {}
+    first, last = problem.panels
+    for _ in range(options.runs):
+        results = {}
+        for name in options.methods:
+            try:
+                results[name] = run(name, problem, source, options)
+            except MethodFailed as failure:
+                yield f"- {name}: {failure}"
+        peers = {name: result for name, result in results.items() if METHODS[name].kind == "row-sparse"}
+        if not peers:
+            return
+        times = {name: (result.processor[last], max(result.processor.values())) for name, result in results.items()}
+        marks = [min(times[name][place] for name in peers) for place in range(2)]
+        for name in results:
+            if METHODS[name].kind == "ours":
+                ours.setdefault(name, []).append((times[name][0] / marks[0], times[name][1] / marks[1]))
+            elif name in peers:
+                seconds.setdefault(name, []).append(times[name][0])
+    yield f"\n## {problem.name}: ratios to the fastest row-sparse peer over {options.runs} runs\n"
+    for name, those in seconds.items():
+        yield f"- {name}: {min(those):.3g} to {max(those):.3g} s to k = {last}"
+    for name, ratios in ours.items():
+        spans = (f"{min(those):.2f} to {max(those):.2f}" for those in zip(*ratios, strict=True))
+        yield f"- {name}: {next(spans)} to k = {last}, {next(spans)} to k = {first} and {last}"
+
+
 def at_most_one(ratios: list[float]) -> str:
     """Return the ratios of ours to the peer's, each with its answer; a part in a billion is rounding."""
     return ", ".join(f"{'yes' if ratio <= 1.0 + 1e-9 else 'no'} ({ratio:.5g} x)" for ratio in ratios)
@@ -178,6 +214,7 @@ def main() -> None:
         "--methods", nargs="+", choices=METHODS, default=list(METHODS), metavar="NAME", help="as in the table"
     )
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--runs", type=int, help="print ranges of ratios over so many runs of everything")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds per process; runs that ended before it count")
     parser.add_argument("--memory", type=float, default=12.0, help="gigabytes per process")
     parser.add_argument("--threads", type=int, default=1)
@@ -186,7 +223,7 @@ def main() -> None:
     print(f"Python {platform.python_version()}, {', '.join(map(installed, packages))}")
     print(f"{options.threads} of {os.cpu_count()} cores, best of at least {options.repeats}")
     for source in options.sizes + sorted(map(str, options.sets.glob("*.npz")) if options.sets else []):
-        for line in table(load(source), source, options):
+        for line in (ranges if options.runs else table)(load(source), source, options):
             print(line, flush=True)
 
 

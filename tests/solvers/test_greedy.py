@@ -13,10 +13,13 @@ from scipy.linalg import hadamard
 
 from l20fs.bounds.branch_and_bound import solve_exactly
 from l20fs.data import make_planted
+from l20fs.design import make_design
 from l20fs.objective import make_problem
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.solvers import ahiht, forward, hiht, sbr, swap
+from l20fs.solvers import greedy as greedy_module
+from l20fs.solvers.active_sets import make_active_set
 from l20fs.solvers.active_sets import rows as rows_module
 from l20fs.solvers.active_sets.rows import Exchange, RowActiveSet
 from l20fs.solvers.greedy import exchange
@@ -393,6 +396,36 @@ def test_swaps_only_where_asked():
     assert some.losses[10] < plain.losses[10]
     assert some.losses[20] <= plain.losses[20]
     assert (every.losses <= plain.losses * (1.0 + 1e-9)).all()
+
+
+@pytest.mark.parametrize("is_orthogonal", [True, False])
+def test_swap_grows_once_as_long_as_nothing_is_exchanged(is_orthogonal, monkeypatch):
+    """The rows of forward are grown beside it from the first exchange on."""
+    X, y, _ = make_planted(40, 400, 10, 4, random_state=3)
+    X = np.linalg.qr(X[:, :30])[0] if is_orthogonal else X
+    problem = LeastSquares(X, np.eye(4)[y], fit_intercept=False)
+    made = []
+    monkeypatch.setattr(greedy_module, "make_active_set", lambda *of: made.append(make_active_set(*of)) or made[-1])
+    path = swap(problem, 20, sizes=(10, 20))
+    assert (len(made) == 1) == is_orthogonal
+    assert (path.losses[[10, 20]] <= forward(problem, 20).losses[[10, 20]] * (1.0 + 1e-12)).all()
+
+
+@SOLVERS
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+def test_products_with_the_targets_are_computed_once(solver, container, monkeypatch):
+    """By the choice of the scale, and by all active sets of a path, none of which changes them."""
+    X, Y = draw(0, (20, 30))
+    design = make_design(container(X), "auto")
+    pull, asked = type(design).pull, []
+    monkeypatch.setattr(
+        type(design), "pull", lambda own, lines, *of, **by: asked.append(lines) or pull(own, lines, *of, **by)
+    )
+    problem = make_problem(container(X), Y, scale="auto", ridge=0.1)
+    solver(problem, 6)
+    assert problem.design.scale_rule == "moderated"
+    assert sum(lines is problem.targets for lines in asked) == 1
+    np.testing.assert_array_equal(problem.target_products, pull(problem.design, problem.targets))
 
 
 class Drifting:

@@ -18,6 +18,7 @@ from l20fs.design import (
 )
 from l20fs.design.meeting import computed_once
 from l20fs.objective.gradients import BlockGradient, DeviceGradient, Gradient, HostGradient
+from l20fs.objective.prox import squared_row_norms
 from l20fs.typing import Array
 
 #: Targets of which nuisances leave a smaller share of the norm are explained altogether.
@@ -169,7 +170,10 @@ class LeastSquares:
 
     @computed_once
     def target_products(self) -> Any:
-        """``Y~' X~``, (n_targets, n_features), in the precision of X and where X is; takes one pass over X, once."""
+        """``Y~' X~``, (n_targets, n_features), in the precision of X and where X is; takes one pass over X, once.
+
+        It is not to be changed.
+        """
         design = self.design
         return design.products(design.place.send(self.targets) if design.location == "device" else self.targets)
 
@@ -178,8 +182,10 @@ class LeastSquares:
 
         A device computes them before they are asked for, while the host goes on.
         """
-        if self.design.location != "device":
+        if self.design.location == "blocks":
             return lambda: self.design.squared_lengths(self.targets)
+        if self.design.location == "memory":
+            return lambda: squared_row_norms(self.target_products.T)
         place, products = self.design.place, self.target_products
         squares = place.xp.sum(products * products, axis=0)
         return lambda: place.fetch(squares)

@@ -143,12 +143,10 @@ def swap(
     2
     """
     exchange_at = range(1, problem.n_features) if sizes is None else sizes
-    fallback, active = make_active_set(problem, (), penalty), make_active_set(problem, (), penalty)
+    active = make_active_set(problem, (), penalty)
     active.admission = admission_of(active, n_rows)
-    fallback.admission = active.admission and active.admission.copy()
-    limit, least = growth_limits(fallback, n_rows, target)
-    while fallback.size < limit and fallback.grow(limit - fallback.size, least):
-        pass
+    fallback: RowActiveSet | None = None  # grows without exchanges; the same as the active set before the first of them
+    limit, least = growth_limits(active, n_rows, target)
     stages: list[Stage] = []
     record(stages, stage_of(active, first_alpha(active), n_steps=0), callback)
     while active.size < limit:
@@ -156,7 +154,7 @@ def swap(
         until_exchange = next((size for size in range(first + 1, limit) if size in exchange_at), limit)
         if active.grow(until_exchange - first, least):
             grown = _stages_since(active, n_before, stages[-1].alpha)
-        elif active.admission is not None and len(fallback) > n_before:
+        elif active.admission is not None and fallback is not None and len(fallback) > n_before:
             # Exchanges have used up what the rules allow; the units that were added first leave room for more.
             active = _set_of(fallback.units[: n_before + 1], fallback)
             grown = [stage_of(active, stages[-1].alpha)]
@@ -164,8 +162,14 @@ def swap(
             break
         if active.size in exchange_at:
             alpha = grown[-1].alpha
-            active = _better(active, fallback, alpha)
+            active = active if fallback is None else _better(active, fallback, alpha)
+            units, admission = list(active.units), active.admission and active.admission.copy()
             grown[-1] = stage_of(active, alpha, n_steps=1 + exchange(active, alpha))
+            if fallback is None and units != active.units and active.size < limit:
+                fallback = _set_of(units, active)
+                fallback.admission = admission
+                while fallback.size < limit and fallback.grow(limit - fallback.size, least):
+                    pass
         for stage in grown:
             record(stages, stage, callback)
     if target is not None and not active.penalty.is_even:

@@ -108,14 +108,17 @@ def test_gains_and_losses_are_differences_of_minima(shape, ridge, seed):
         assert rise == pytest.approx(minimum(X, Y, others, mu)[0] - value, rel=1e-6, abs=1e-9)
 
 
+@pytest.mark.parametrize("start", ["any rows", "the best rows"])
 @FORMS
 @SHAPES
 @RIDGES
 @given(seed=SEEDS)
 @settings(max_examples=5)
-def test_the_best_exchange_is_the_best_of_all_pairs(container, shape, ridge, seed):
+def test_the_best_exchange_is_the_best_of_all_pairs(container, shape, ridge, start, seed):
     X, Y = draw(seed, shape)
-    active = RowActiveSet(LeastSquares(container(X), Y, ridge=ridge), [2, 4, 6])
+    active = RowActiveSet(LeastSquares(container(X), Y, ridge=ridge), [2, 4, 6] if start == "any rows" else [])
+    if start == "the best rows":
+        assert active.grow(3) == 3
     mu = active.problem.ridge
     values = {
         (position, row): minimum(X, Y, [*(r for r in active.rows if r != active.rows[position]), row], mu)[0]
@@ -123,9 +126,29 @@ def test_the_best_exchange_is_the_best_of_all_pairs(container, shape, ridge, see
         for row in range(shape[1])
         if row not in active.rows
     }
-    best = active.best_exchange()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rows_module, "FEWEST_CANDIDATES", 2)  # so few that others are often better, and bounds decide
+        best = active.best_exchange()
     assert best.decrease == pytest.approx(active.loss - min(values.values()), rel=1e-6, abs=1e-9)
     assert values[best.position, best.unit] == pytest.approx(min(values.values()), rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rows_that_cannot_be_in_the_best_exchange_are_not_multiplied(dtype, monkeypatch):
+    random = np.random.default_rng(0)
+    X = random.standard_normal((60, 3000)).astype(dtype)
+    problem = LeastSquares(X, X[:, :10] @ random.standard_normal((10, 3)) + random.standard_normal((60, 3)))
+    active = RowActiveSet(problem, range(8))
+    monkeypatch.setattr(RowActiveSet, "_exchange_candidates", lambda *_: np.arange(3000))
+    every = active.best_exchange()
+    monkeypatch.undo()
+    multiplied = []
+    images_of = active.basis.images_of
+    monkeypatch.setattr(
+        active.basis, "images_of", lambda lines, rows: multiplied.append(len(X.T[rows])) or images_of(lines, rows)
+    )
+    assert active.best_exchange() == pytest.approx(every)
+    assert sum(multiplied) < 600
 
 
 def test_exchanges_are_searched_block_by_block(monkeypatch):

@@ -218,8 +218,8 @@ class Basis(Triangle, ABC):
         """Convert coordinates to the argument of :meth:`images_of`."""
 
     @abstractmethod
-    def images_of(self, prepared: Array, block: slice) -> Array:
-        """Return the products of a block of features with the vectors that were prepared."""
+    def images_of(self, prepared: Array, rows: Array | slice) -> Array:
+        """Return the products of some features with the vectors that were prepared."""
 
     @abstractmethod
     def store_image(self, position: int, image: Array) -> None:
@@ -245,8 +245,8 @@ class SampleBasis(Basis):
     def prepare(self, turns: Array) -> Any:
         return self._combined(turns)
 
-    def images_of(self, prepared: Array, block: slice) -> Array:
-        return self.problem.design.pull_among(block)(prepared)
+    def images_of(self, prepared: Array, rows: Array | slice) -> Array:
+        return self.problem.design.pull_among(rows)(prepared)
 
     def store_image(self, position: int, image: Array) -> None:
         pass  # as long as a feature list: made again when it is needed
@@ -323,8 +323,8 @@ class FeatureBasis(Basis):
     def prepare(self, turns: Array) -> Array:
         return turns
 
-    def images_of(self, prepared: Array, block: slice) -> Array:
-        return prepared @ self.lines[:, block]
+    def images_of(self, prepared: Array, rows: Array | slice) -> Array:
+        return prepared @ self.lines[:, rows]
 
     def store_image(self, position: int, image: Array) -> None:
         self._lines[position] = image

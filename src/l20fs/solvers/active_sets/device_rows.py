@@ -71,8 +71,9 @@ class TurningBasis(SampleBasis):
     def _combined(self, turns: Array) -> Any:
         return self._place.send(turns) @ self.lines
 
-    def images_of(self, prepared: Any, block: slice) -> Any:
-        return self._design.products(prepared)[:, block]
+    def images_of(self, prepared: Any, rows: Array | slice) -> Any:
+        images = self._design.products(prepared)
+        return images[:, rows] if isinstance(rows, slice) else self._place.take(images, self._place.send(rows), axis=1)
 
     def _make_room(self) -> None:
         n_before, n_samples = self._lines.shape
@@ -100,7 +101,7 @@ class DeviceUnits(RowActiveSet):
         xp, place, design = self._place.xp, self._place, self._design
         self.basis = TurningBasis(self.problem)
         self.residual = place.send(self.problem.targets)
-        self.products = products
+        self.products = xp.astype(products, xp.float64, copy=True)
         self.energies = place.send(design.column_energy)
         self._needed_room = place.send(self._clear_room)
         self._is_dependent = xp.zeros(design.n_features, dtype=xp.bool, device=place.device)

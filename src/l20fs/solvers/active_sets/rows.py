@@ -45,6 +45,9 @@ SMALL_BYTES = 1 << 22
 #: From how many rows the next ones are chosen ahead: one in so many, but at least so many.
 CANDIDATE_SHARE, FEWEST_CANDIDATES = 32, 256
 
+#: Error of a product with X, as a share of the norms: a bound of one, well above rounding.
+BLUR = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-4}
+
 #: How many rows are chosen before one looks whether that was right, at first and at most.
 FIRST_AHEAD, MOST_AHEAD = 8, 32
 
@@ -213,7 +216,7 @@ class RowActiveSet(ActiveSet):
 
     def __init__(self, problem: LeastSquares, units: Iterable[int] = (), penalty: RowPenalty | None = None) -> None:
         super().__init__(problem, penalty)
-        self._build(units, self._pull(problem.targets))
+        self._build(units, problem.target_products)
 
     @property
     def _pull(self) -> Callable[[Any], Any]:
@@ -244,7 +247,7 @@ class RowActiveSet(ActiveSet):
         """Make the basis, and what is as long as X has samples or features, where X is."""
         self.basis: Basis = make_basis(self.problem)
         self.residual: Any = self.problem.targets.copy()
-        self.products: Any = _in_float64(products)
+        self.products: Any = np.array(products, dtype=np.float64)
         self.energies: Any = self.problem.design.column_energy.copy()
         self._work = np.empty_like(self.products)
         self._needed_room: Any = self._clear_room.copy()  # infinite for the selected rows
@@ -270,9 +273,9 @@ class RowActiveSet(ActiveSet):
             directions.append(direction)
         self.residual = residual
         if directions:
-            stacked = self._stacked(directions)
-            images = self.basis.newest_images(stacked)
-            images = self._pull(stacked) if images is None else images
+            lines = self._stacked(directions)
+            images = self.basis.newest_images(lines)
+            images = self._pull(lines) if images is None else images
             for number, direction in enumerate(directions):
                 self._apply(first + number, direction, self.basis.targets[first + number], images[number, :])
 
@@ -441,7 +444,7 @@ class RowActiveSet(ActiveSet):
     def best_exchange(self, alpha: float = 0.0) -> Exchange:
         """Search all pairs of a selected and another unit for the exchange that lowers h + alpha * cost most.
 
-        This takes one pass over X.
+        This takes one pass over X, or over the rows that may be in that exchange.
 
         Without row i, with u its exit, row j would gain :math:`\\tfrac12 \\|c_j + p_j b\\|^2 / (\\mu + q_j + p_j^2)`, and i
         was worth :math:`\\tfrac12 \\|b\\|^2`. Of equal pairs the one with the lowest j counts, then that with the highest i.
@@ -450,45 +453,93 @@ class RowActiveSet(ActiveSet):
         best = Exchange(-1, -1, -math.inf)
         if not len(turns):
             return best
-        leaving = self.basis.prepare(turns)
         worth = squared_row_norms(targets)
         costs_left = self.unit_costs[self.n_fixed :, None]
         self._is_dependent[:] = False  # on all rows, but perhaps not on all but one
         close = measure_columns(self.problem, self.basis, self.residual, self._close_rows())
         allowed = self._allowed_exchanges()
-        step = max(256, BLOCK_ELEMENTS // max(1, len(self)))
-        for start in range(0, self.problem.n_features, step):
-            block = slice(start, min(start + step, self.problem.n_features))
+        leaving = self.basis.prepare(turns)
+
+        def gains_of_exchange(rows: Array | slice) -> Array:
+            """Return twice the decrease by every exchange for some of the rows, (n_removable, n_rows)."""
             gains = gains_without(
-                self.basis.images_of(leaving, block),
+                self.basis.images_of(leaving, rows),
                 targets,
-                self.products[:, block],
-                self.problem.ridge + self.energies[block],
-                self._needed_room[block],
+                self.products[:, rows],
+                self.problem.ridge + self.energies[rows],
+                self._needed_room[rows],
             )
             if len(close.rows):
-                are_here = (close.rows >= block.start) & (close.rows < block.stop)
-                gains[:, close.rows[are_here] - start] = gains_without(
-                    turns @ close.coordinates[are_here].T,
+                places = np.arange(self.problem.n_features)[rows]
+                here = np.flatnonzero(np.isin(close.rows, places))
+                gains[:, np.searchsorted(places, close.rows[here])] = gains_without(
+                    turns @ close.coordinates[here].T,
                     targets,
-                    close.products[:, are_here],
-                    close.room[are_here],
-                    self._smallest_room[close.rows[are_here]],
+                    close.products[:, here],
+                    close.room[here],
+                    self._smallest_room[close.rows[here]],
                 )
             if not self.penalty.is_even:
                 # What brings nothing is no exchange, however cheap it is.
                 gains[gains <= 2.0 * self._negligible] = -np.inf
-                gains += 2.0 * alpha * (costs_left - self.penalty.prices[block])
+                gains += 2.0 * alpha * (costs_left - self.penalty.prices[rows])
             gains -= worth[:, None]
             if allowed is not None:
-                gains[~allowed[:, block]] = -np.inf
+                gains[~allowed[:, rows]] = -np.inf
+            return gains
+
+        candidates = self._exchange_candidates(gains_of_exchange, targets, close.rows)
+        step = max(256, BLOCK_ELEMENTS // max(1, len(self)))
+        for start in range(0, self.problem.n_features, step):
+            block = slice(start, min(start + step, self.problem.n_features))
+            rows = candidates[slice(*np.searchsorted(candidates, (block.start, block.stop)))]
+            if not len(rows):
+                continue
+            gains = gains_of_exchange(block if len(rows) == block.stop - block.start else rows)
             highest = float(gains.max())
             slack = self.problem.tie * (abs(highest) + float(worth.max()))
             if 0.5 * (highest - slack) <= best.decrease:
                 continue
-            position, offset = self._first_pair(gains >= highest - slack)
-            best = Exchange(self.n_fixed + position, start + offset, 0.5 * float(gains[position, offset]))
+            position, place = self._first_pair(gains >= highest - slack)
+            best = Exchange(self.n_fixed + position, int(rows[place]), 0.5 * float(gains[position, place]))
         return best
+
+    def _exchange_candidates(self, gains_of_exchange: Callable[[Array], Array], targets: Array, close: Array) -> Array:
+        """Return the rows that may be in the best exchange, ascending; all of them where it is not worth a look.
+
+        An exchange for row j lowers h by more than g, in the notation of :meth:`best_exchange`, only if
+        :math:`\\|c_j\\|^2 + 2 p_j c_j' b - (\\mu + q_j) \\|b\\|^2 > 2 g (\\mu + q_j + p_j^2)`. All of this is known but p,
+        whose square is at most the energy of :math:`x_j` that the selected rows explain. So the rows that would bring most
+        beside all others are judged first, and those that cannot reach the best of them need no product with X.
+        """
+        design, worth, n_features = self.problem.design, squared_row_norms(targets), self.problem.n_features
+        all_rows = np.arange(n_features)
+        if design.location != "memory" or not self.penalty.is_even or n_features <= 2 * FEWEST_CANDIDATES:
+            return all_rows
+        squares = np.einsum("ij,ij->j", self.products, self.products)
+        room = np.maximum(self.problem.ridge + self.energies, 0.0)
+        alone = np.divide(squares, room, out=np.zeros_like(room), where=room > self._needed_room)
+        first = np.sort(np.argpartition(-alone, FEWEST_CANDIDATES)[:FEWEST_CANDIDATES])
+        lowest = float(gains_of_exchange(first).max())
+        if lowest == -math.inf:
+            return all_rows
+        lowest -= 4.0 * self.problem.tie * (abs(lowest) + float(worth.max()))  # ties count, and are known up to rounding
+        blur = BLUR[self.problem.dtype] * np.square(design.pull_norms())
+        reach = np.maximum(design.column_energy - self.energies, 0.0) + blur
+        needed = lowest * (room if lowest >= 0.0 else room + reach) - squares - blur * (float(worth.max()) + abs(lowest))
+        # Whatever the angle of c and b, at first: the worst b is as long as this, or as the shortest or longest there is.
+        lengths, longest = np.sqrt(squares * reach), np.sqrt(worth)
+        worst = np.divide(lengths, room, out=np.full_like(room, np.inf), where=room > 0.0)
+        worst = np.clip(worst, longest.min(), longest.max())
+        rows = np.flatnonzero(worst * (2.0 * lengths - room * worst) >= needed)
+        step, found = max(256, BLOCK_ELEMENTS // len(targets)), [close]
+        for start in range(0, len(rows), step):
+            part = rows[start : start + step]
+            bounds = np.abs(targets @ self.products[:, part])
+            bounds *= 2.0 * np.sqrt(reach[part])
+            bounds -= np.outer(worth, room[part])
+            found.append(part[bounds.max(axis=0) >= needed[part]])
+        return np.unique(np.concatenate(found))
 
     def _allowed_exchanges(self) -> Array | None:
         """Return a mask of the exchanges under the rules, (n_removable, n_units); None if there are no rules."""
