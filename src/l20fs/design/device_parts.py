@@ -37,6 +37,8 @@ class SharedDeviceMatrix(SharedSamples):
         return super().memory if free is None else free
 
     def together(self, calls: Sequence[Callable[[], Any]]) -> list[Any]:
+        # torch loads its solvers when one is first called, and fails if two threads do so at a time.
+        self.place.xp.linalg.qr(self.place.send(np.ones((1, 1))))
         return super().together([partial(self._call_there, call) for call in calls])
 
     def _call_there(self, call: Callable[[], Any]) -> Any:
