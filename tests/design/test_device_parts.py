@@ -60,7 +60,8 @@ def test_design_of_a_part_is_that_of_its_samples(move, dtype, name):
     X, _ = make_samples(dtype)
     X[:45, 13] = X[:45, 14] + X[15, 14]  # of no use for a part, but for all samples
     rows, options = np.random.default_rng(1).permutation(45), OPTIONS[name]
-    expected, found = make_design(X[rows], **options), make_design(share_samples(move(X))[rows], **options)
+    samples = share_samples(move(X))
+    expected, found = make_design(X[rows], **options), make_design(samples[rows], **options)
     assert isinstance(found, DeviceDesign)
     assert found.varies.tolist() == expected.varies.tolist()
     assert not found.varies[9] or name == "without intercept"
@@ -70,6 +71,9 @@ def test_design_of_a_part_is_that_of_its_samples(move, dtype, name):
     for attribute in ("scale", "column_energy", "max_sample_energy", "explained_energy"):
         np.testing.assert_allclose(getattr(found, attribute), getattr(expected, attribute), **close)
     weights, random = expected.sample_weights, np.random.default_rng(2)
+    multiplied = X[rows].astype(np.float64) - samples.shared.base(weights.fit_intercept).origin
+    norms = np.linalg.norm(weights.times_root(multiplied.T), axis=1) / expected.scale
+    np.testing.assert_allclose(found.pull_norms()[counted], norms[counted], **close)
     residual = weights.centred(random.standard_normal((2, 45)))
     if weights.root is not None:
         residual[:, weights.root == 0.0] = 0.0
