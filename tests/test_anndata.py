@@ -639,12 +639,6 @@ REFUSALS = {
         "X has 1 missing values (NaN), first in 'gene 8'.",
     ),
     "infinite values": (with_value(np.inf), {}, "X has 2 infinite values (inf), first in 'gene 3' and 'gene 8'."),
-    "dask, cross-validated": (
-        lambda adata: adata.layers.update({"lazy": dask.array.from_array(adata.X.toarray())}),
-        {"layer": "lazy", "n_genes": "1se"},
-        "n_genes='1se' is cross-validated in memory, but adata.layers['lazy'] is a Dask array. Use adata.layers['lazy'] = "
-        "adata.layers['lazy'].compute(), or a number of genes.",
-    ),
     "dask, cut both ways": (
         lambda adata: setattr(adata, "X", dask.array.from_array(adata.X.toarray(), chunks=(40, 10))),
         {},

@@ -197,11 +197,6 @@ def _expression(
 ) -> tuple[Any, float | None, bool]:
     """Return the matrix of the candidate genes, the total that counts were scaled to, and whether it holds logarithms."""
     max_memory = selector.max_memory
-    if is_dask(stored) and n_genes in RULES:
-        raise ValueError(
-            f"n_genes={n_genes!r} is cross-validated in memory, but {place} is a Dask array. Use {place} = "
-            f"{place}.compute(), or a number of genes."
-        )
     largest = matrix.largest_count(stored)
     target_sum, change = matrix.normaliser(stored, place, max_memory) if normalize else (None, None)
     if normalize and largest is None:

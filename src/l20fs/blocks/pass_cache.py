@@ -6,12 +6,14 @@ results of its passes from the files, and returns the same result to the last bi
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import add
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from l20fs.blocks.passes import Blocks, Combine, Kernel
 from l20fs.storage.files import writable_folder
@@ -82,30 +84,57 @@ def _handles(own: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 
 def _hash(value: Any) -> str:
-    return hash_of(describe(value, "an argument of a pass"))
+    return hash_of(describe(_named(value), "an argument of a pass"))
+
+
+def _named(value: Any) -> Any:
+    """Return a value with the names of the functions in it, instead of these."""
+    if isinstance(value, list | tuple):
+        return [_named(part) for part in value]
+    return value.__name__ if callable(value) else value
 
 
 def _pack(results: list[Any]) -> dict[str, Array]:
-    """Name the arrays of results, each an array or a tuple of arrays, by their positions.
+    """Name the arrays of results by their positions; tuples, sparse matrices and None are laid out beside them.
 
     Examples
     --------
-    >>> list(_pack([np.ones(2), (np.ones(3), np.ones(4))]))
-    ['0', '1.0', '1.1']
+    >>> list(_pack([np.ones(2), (np.ones(3), None)]))
+    ['layout', '0', '1']
     """
-    arrays: dict[str, Array] = {}
-    for number, result in enumerate(results):
-        if isinstance(result, tuple):
-            arrays |= {f"{number}.{place}": np.asarray(part) for place, part in enumerate(result)}
-        else:
-            arrays[str(number)] = np.asarray(result)
-    return arrays
+    arrays: list[Array] = []
+
+    def lay_out(value: Any) -> Any:
+        if value is None:
+            return None
+        if isinstance(value, tuple):
+            return [lay_out(part) for part in value]
+        if sp.issparse(value):
+            value = value if value.format in ("csr", "csc") else value.tocsr()
+            return {value.format: list(value.shape), "parts": [lay_out(part) for part in _parts(value)]}
+        arrays.append(np.asarray(value))
+        return len(arrays) - 1
+
+    layout = json.dumps([lay_out(result) for result in results])
+    return {"layout": np.array(layout), **{str(number): array for number, array in enumerate(arrays)}}
 
 
 def _unpack(arrays: dict[str, Array]) -> list[Any]:
     """Return the results packed by :func:`_pack`."""
-    results: dict[str, Any] = {}
-    for name, array in arrays.items():
-        number, _, place = name.partition(".")
-        results[number] = (*results.get(number, ()), array) if place else array
-    return list(results.values())
+
+    def build(layout: Any) -> Any:
+        if layout is None:
+            return None
+        if isinstance(layout, int):
+            return arrays[str(layout)]
+        if isinstance(layout, list):
+            return tuple(build(part) for part in layout)
+        kind = sp.csr_array if "csr" in layout else sp.csc_array
+        data, indices, indptr = (build(part) for part in layout["parts"])
+        return kind((data, indices, indptr), shape=tuple(layout["csr" if "csr" in layout else "csc"]))
+
+    return [build(layout) for layout in json.loads(str(arrays["layout"]))]
+
+
+def _parts(matrix: Any) -> tuple[Array, Array, Array]:
+    return matrix.data, matrix.indices, matrix.indptr

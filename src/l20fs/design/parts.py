@@ -29,6 +29,9 @@ from l20fs.typing import Array, Scale
 #: A column with a smaller share of its sum of squares about the mean of a part is measured again, without cancellation.
 CLEAR_SHARE = {np.dtype(np.float64): 1e-6, np.dtype(np.float32): 1e-2}
 
+#: Fits in memory that run side by side: more would not be faster, and progress is told when all of them are done.
+MOST_AT_ONCE = 10
+
 #: Share of the memory limit for fits that run side by side.
 SHARE_FOR_FITS = 0.25
 
@@ -182,6 +185,10 @@ class Sums(NamedTuple):
 
 class SharedMatrix(SharedSamples):
     """Shared array or sparse matrix in memory."""
+
+    @property
+    def n_at_once(self) -> int:
+        return min(MOST_AT_ONCE, super().n_at_once)
 
     def _make_base(self, fit_intercept: bool) -> Any:
         from l20fs.design import make_design

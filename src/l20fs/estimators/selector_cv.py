@@ -295,7 +295,7 @@ class L20SelectorCV(SearchedSelector):
         steps = Preprocessing(self.preprocess, routed.get("preprocess", {}).get("fit_transform", {}))
         self.preprocess_, samples, parts = steps.apply(samples, folds, self.n_jobs)
         if parts is None and pays_to_share(samples.X):
-            samples = replace(samples, X=share_samples(samples.X))
+            samples = replace(samples, X=share_samples(samples.X, template.checkpoint))
         X = samples.X
         n_units, possible = possible_sizes(template, X, targets, samples.names)
         metric = judged.metric(0 if targets.classes is None else len(targets.classes), samples.score_params)
