@@ -547,6 +547,7 @@ class StabilitySelector(BaseSelector):
         inner = get_tags(self._selector())
         tags.input_tags.sparse = inner.input_tags.sparse
         tags.target_tags = inner.target_tags
+        tags.array_api_support = getattr(self._selector(), "takes_device_arrays", False)
         return tags
 
 
