@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from scipy.optimize import linprog
@@ -11,6 +10,7 @@ from scipy.optimize import linprog
 from l20fs.bounds.cuts import Cut, LinearCut, ReducedCosts
 from l20fs.bounds.polytope import MISSED, Polytope, heaviest
 from l20fs.bounds.shares import Point
+from l20fs.design.meeting import computed_once
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.panel_rules import PanelRules
 from l20fs.objective.row_penalty import RowPenalty
@@ -87,14 +87,14 @@ class Choice:
     def n_forced(self) -> int:
         return len(self.forced)
 
-    @cached_property
+    @computed_once
     def candidates(self) -> Array:
         """Mask of the units that may be in a panel and change its loss."""
         if self.unit_of is None:
             return self.is_free & self.varies
         return self.is_free & (np.bincount(self.unit_of, weights=self.varies, minlength=self.n_units) > 0.0)
 
-    @cached_property
+    @computed_once
     def _members(self) -> list[Array]:
         """Features of each unit that vary, or the first one."""
         assert self.unit_of is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from l20fs.design.base import Design
 from l20fs.design.column_cache import AT_ONCE
 from l20fs.design.column_scale import ColumnScale
 from l20fs.design.kernels import Columns
+from l20fs.design.meeting import computed_once
 from l20fs.design.moments import MODEST, Moments, measure, merge, side_by_side
 from l20fs.design.sample_weights import SampleWeights
 from l20fs.design.spectrum import EXACT, lanczos_bound
@@ -149,7 +149,7 @@ class BlockedMatrix:
             squares[small] = np.concatenate(self.blocks.each(kernels.remaining_squares, own))
         return left_over(found, squares, self.dtype)
 
-    @cached_property
+    @computed_once
     def max_sample_energy(self) -> float:
         """Largest ``min(1, w_i) ||x_i||^2``; takes a pass over X."""
         own = list(zip(self._columns, self._weights, strict=True))

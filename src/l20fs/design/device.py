@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from l20fs.design.adjustment import LEAST_LEFT
 from l20fs.design.base import Design, Likely, Pull
 from l20fs.design.column_scale import ColumnScale
+from l20fs.design.meeting import computed_once
 from l20fs.design.moments import Moments, centre_exactly, is_varying, powers_of_two
 from l20fs.design.parts import CLEAR_SHARE
 from l20fs.design.sample_weights import SampleWeights
@@ -301,8 +301,8 @@ class DeviceDesign(Design):
         ridge_rows = np.sqrt(ridge) * np.eye(len(rows) if ridge else 0, len(rows) + len(targets))
         return place.fetch(xp.linalg.qr(xp.concat([place.send(ridge_rows), columns])).R)
 
-    @cached_property
-    def max_sample_energy(self) -> float:  # type: ignore[override]  # takes a pass over X, hence only on demand
+    @computed_once
+    def max_sample_energy(self) -> float:  # takes a pass over X, hence only on demand
         """Largest ``min(1, w_i) ||x_i||^2``."""
         xp, values = self.place.xp, self.sample_weights.values
         shift = self._units[0, :] * self._units[1, :]

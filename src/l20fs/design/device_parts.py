@@ -7,7 +7,7 @@ as long as X has features stays on the device; lines over the samples of a part 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from l20fs.design.adjustment import LEAST_LEFT, SMALL_SHARE
 from l20fs.design.base import Design, Likely
 from l20fs.design.column_scale import ColumnScale
 from l20fs.design.device import PART_ELEMENTS, DeviceDesign
+from l20fs.design.meeting import computed_once
 from l20fs.design.parts import Part, SharedSamples
 from l20fs.design.sample_weights import SampleWeights
 from l20fs.inputs.devices import Place, working_dtype
@@ -221,8 +222,8 @@ class DevicePartDesign(DeviceDesign):
         # The sum is then zero to the last digit, on which products rely.
         return self.sample_weights.centred(self.place.fetch(image))
 
-    @cached_property
-    def max_sample_energy(self) -> float:  # type: ignore[override]  # takes a pass over X, hence only on demand
+    @computed_once
+    def max_sample_energy(self) -> float:  # takes a pass over X, hence only on demand
         """Largest ``min(1, w_i) ||x_i||^2``."""
         xp, place, energy = self.place.xp, self.place, np.zeros(self.n_samples)
         step = max(1, PART_ELEMENTS // self._whole.n_samples)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -21,7 +20,7 @@ from l20fs.blocks import is_blocks, memory_limit
 from l20fs.design.adjustment import SMALL_SHARE, explained_energy, left_over, project_out, sum_squares
 from l20fs.design.base import Design, Likely, Pull
 from l20fs.design.column_scale import ColumnScale
-from l20fs.design.meeting import Meeting
+from l20fs.design.meeting import Meeting, computed_once
 from l20fs.design.moments import Moments, measure
 from l20fs.design.sample_weights import SampleWeights
 from l20fs.design.tiles import blocks
@@ -58,7 +57,7 @@ class Part:
         return found if columns.ndim else found[:, 0]
 
     @property
-    def is_everything(self) -> bool:
+    def is_whole(self) -> bool:
         """Whether these are all samples, in order."""
         return np.array_equal(self.rows, np.arange(self.shared.shape[0]))
 
@@ -71,11 +70,6 @@ class Part:
     def has_short_columns(self) -> bool:
         """Whether X is split along its features, of which there are more than samples here."""
         return self.is_in_blocks and self.shared.X.axis == 1 and self.shape[0] < self.shape[1]
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether these are all samples, in the order of X."""
-        return self.shape[0] == self.shared.shape[0] and bool((self.rows == np.arange(len(self.rows))).all())
 
     def whole(self) -> Any:
         """Return the samples as X has them: in memory, or in blocks."""
@@ -234,7 +228,7 @@ class PartDesign(Design):
         """Return the moments of the columns, and the sums of squares of what the base multiplies."""
         base, weights = self._base, self.sample_weights
         own = np.ones(self.n_samples) if weights.values is None else weights.values
-        if weights.values is None and self._part.is_everything:
+        if weights.values is None and self._part.is_whole:
             sums, squares = np.zeros(self.n_features), base.column_energy.copy()
         else:
             spread = np.zeros(base.n_samples)
@@ -312,8 +306,8 @@ class PartDesign(Design):
     def column(self, row: int, *, likely: Likely | None = None) -> Array:
         return self.take(np.array([row]), slice(None))[:, 0]
 
-    @cached_property
-    def max_sample_energy(self) -> float:  # type: ignore[override]  # only some solvers need it
+    @computed_once
+    def max_sample_energy(self) -> float:  # only some solvers need it
         """Largest ``min(1, w_i) ||x_i||^2``."""
         energy = np.zeros(self.n_samples)
         for block in blocks(self.n_features, self.n_samples):

@@ -67,7 +67,7 @@ class Place:
     def __init__(self, like: Any) -> None:
         self.xp = namespace_of(like)
         self.is_host = self.xp is np
-        self.device = None if self.is_host else xpc.device(like)
+        self.device: Any = None if self.is_host else xpc.device(like)
         self._is_torch, self._is_cupy = xpc.is_torch_array(like), xpc.is_cupy_array(like)
         #: Whether it is a tensor of torch on a GPU of NVIDIA.
         self.is_cuda = self._is_torch and bool(like.is_cuda)

@@ -10,11 +10,11 @@ infinite cost never does.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from l20fs.design.meeting import computed_once
 from l20fs.objective.panel_rules import PanelRules
 from l20fs.objective.prox import is_heavy
 from l20fs.typing import Array
@@ -66,31 +66,31 @@ class RowPenalty:
     def n_units(self) -> int:
         return len(self.costs)
 
-    @cached_property
+    @computed_once
     def has_groups(self) -> bool:
         return self.n_units < len(self.unit_of)
 
-    @cached_property
+    @computed_once
     def is_plain(self) -> bool:
         """Whether this is the penalty of the paper."""
         return not self.has_groups and self.rules is None and bool((self.costs == 1.0).all())
 
-    @cached_property
+    @computed_once
     def is_even(self) -> bool:
         """Whether all units that may be selected or not cost 1."""
         return bool(((self.costs == 1.0) | (self.costs == 0.0) | (self.costs == np.inf)).all())
 
-    @cached_property
+    @computed_once
     def included(self) -> Array:
         """Units that are always selected."""
         return np.flatnonzero(self.costs == 0.0)
 
-    @cached_property
+    @computed_once
     def prices(self) -> Array:
         """Costs, with 0 for excluded units."""
         return np.where(self.costs < np.inf, self.costs, 0.0)
 
-    @cached_property
+    @computed_once
     def members(self) -> list[Array]:
         """Features of each unit, ascending."""
         return np.split(np.argsort(self.unit_of, kind="stable"), np.cumsum(np.bincount(self.unit_of))[:-1])

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from typing import BinaryIO
 
 import numpy as np
 
+from l20fs.design.meeting import computed_once
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.nested_rules import NestedRules, NestedSquares
 from l20fs.objective.panel_rules import PanelRules
@@ -196,7 +196,7 @@ class SolutionPath:
             f"{self.n_nonzero[-1]} of {self.n_features} rows non-zero at the end)"
         )
 
-    @cached_property
+    @computed_once
     def order(self) -> Array:
         """Feature indices, best first, the members of a unit side by side."""
         if self._has_groups:
@@ -205,7 +205,7 @@ class SolutionPath:
         order[self.ranking - 1] = np.arange(len(order))
         return order
 
-    @cached_property
+    @computed_once
     def ranking(self) -> Array:
         """Rank of the unit of each feature, from 1."""
         order = order_descending(self._of_units(self.scores), rtol=float(self.tie))
@@ -215,7 +215,7 @@ class SolutionPath:
         ranks[order] = np.arange(1, len(order) + 1)
         return ranks[self.unit_of] if self._has_groups else ranks
 
-    @cached_property
+    @computed_once
     def _heads(self) -> Array:
         """Lowest feature of each unit."""
         return np.unique(self.unit_of, return_index=True)[1]
@@ -224,7 +224,7 @@ class SolutionPath:
     def _has_groups(self) -> bool:
         return self.n_units < self.n_features
 
-    @cached_property
+    @computed_once
     def _occupied(self) -> Occupied:
         return Occupied.of(self.n_nonzero, self.indices, self.norms, self.unit_of)
 
@@ -261,23 +261,23 @@ class SolutionPath:
         n_free = np.bincount(stage_of, weights=~is_included[self._occupied.units], minlength=len(self.alphas))
         return n_free.astype(np.intp) + self.n_included
 
-    @cached_property
+    @computed_once
     def n_included(self) -> int:
         """Number of units that are always selected."""
         return int(np.count_nonzero(self._of_units(self.rules == RULES.index("included"))))
 
-    @cached_property
+    @computed_once
     def least_size(self) -> int:
         """Number of units of the smallest panel: those that are included, or required by constraints on panels."""
         return int(np.count_nonzero(self._is_in_every_panel))
 
-    @cached_property
+    @computed_once
     def _is_in_every_panel(self) -> Array:
         """Mask of the units that are included or required."""
         rules = self._of_units(self.rules)
         return (rules == RULES.index("included")) | (rules == RULES.index("required"))
 
-    @cached_property
+    @computed_once
     def n_selectable(self) -> int:
         """Number of units that are not excluded."""
         return self.n_units - int(np.count_nonzero(self._of_units(self.rules == RULES.index("excluded"))))
@@ -503,7 +503,7 @@ class SolutionPath:
         """
         return self._top[: k if k <= len(self._top) else 0]
 
-    @cached_property
+    @computed_once
     def _top(self) -> Array:
         """Features with a score above 0, best first, usually those of the last stage; none with groups.
 
@@ -512,12 +512,12 @@ class SolutionPath:
         top = np.flatnonzero(self.scores > 0.0) if not self._has_groups else np.arange(0)
         return top[order_descending(self.scores[top], rtol=float(self.tie))]
 
-    @cached_property
+    @computed_once
     def n_units(self) -> int:
         """Number of units, including excluded and constant ones."""
         return int(self.unit_of.max()) + 1
 
-    @cached_property
+    @computed_once
     def n_ranked(self) -> int:
         """Number of units that are neither excluded nor constant."""
         return int(np.count_nonzero(np.isfinite(self._of_units(self.scores))))

@@ -27,12 +27,12 @@ so that P - D bounds the distance to the minimum: it tells when to stop, and whi
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from l20fs.design.meeting import computed_once
 from l20fs.objective.prox import squared_row_norms
 from l20fs.typing import Array
 
@@ -250,17 +250,17 @@ class _Point:
         self.omega = regression.omega(self.lengths, floor)
         self.gradient = span.upper.T @ (self.omega[:, None] * self.errors) + span.lower.T @ self.lifted
 
-    @cached_property
+    @computed_once
     def inverse(self) -> Array:
         """The inverse of the matrix of reweighting."""
         return _inverse(self.span, self.omega)
 
-    @cached_property
+    @computed_once
     def reweighting(self) -> Array:
         """The step of reweighting."""
         return -self.inverse @ self.gradient
 
-    @cached_property
+    @computed_once
     def units(self) -> Array:
         """The errors divided by their norms; 0 for the short ones, which count as squares."""
         is_long = self.lengths > self.floor

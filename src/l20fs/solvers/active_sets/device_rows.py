@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from l20fs.design.meeting import computed_once
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.prox import order_descending, squared_row_norms
 from l20fs.objective.row_penalty import RowPenalty
@@ -338,7 +338,7 @@ class DeviceGroups(DeviceUnits, GroupActiveSet):
             return gains
         return self._with(gains, measured, [self._close_group(unit).gain(turns, targets) for unit in measured.tolist()])
 
-    @cached_property
+    @computed_once
     def _places(self) -> Any:
         """Return the place of each unit among those of all blocks."""
         units = [self.penalty.unit_of[blocks.members[:, 0]] for blocks in self._blocks]
