@@ -14,6 +14,7 @@ import polars
 import pytest
 import scipy.sparse as sp
 import sklearn
+from libraries import array_api_failures
 from matplotlib.figure import Figure
 from samples import INFORMATIVE, contents, make_data, make_frame
 from sklearn.base import BaseEstimator, clone
@@ -48,7 +49,7 @@ def expected_failures(estimator):
     if estimator.selector is not None and not has_fit_parameter(estimator.selector, "sample_weight"):
         failures |= dict.fromkeys([f"check_sample_weights_{name}" for name in handed], "the selector takes no weights")
         failures["check_all_zero_sample_weights_error"] = "the selector takes no weights"
-    return failures
+    return failures | array_api_failures(estimator)
 
 
 @pytest.mark.filterwarnings("ignore:n_features_to_select=.* is greater than n_features")

@@ -48,18 +48,16 @@ class PathSelector(BaseSelector):
         self._refuse_less_than_required(k, self._n_wanted(k, path.n_units))
         if self.alpha is not None and path.sizes[-1] == path.n_included:
             return path.is_selected  # the user chose a lambda at which nothing else is worth its price
-        wanted = self._n_wanted(k, path.n_units)
-        if wanted > path.n_leading:
+        leading = path.leading(self._n_wanted(k, path.n_units))
+        if not leading.size:
             return super()._select(k)
         mask = np.zeros(path.n_features, dtype=bool)
-        mask[path.support(wanted)] = True
+        mask[leading] = True
         return mask
 
     def _best_first(self, mask: Array, k: Size) -> Array:
-        n_selected = int(np.count_nonzero(mask))
-        if n_selected <= self.path_.n_leading and mask[leading := self.path_.support(n_selected)].all():
-            return leading
-        return super()._best_first(mask, k)
+        leading = self.path_.leading(int(np.count_nonzero(mask)))
+        return leading if mask[leading].all() and leading.size else super()._best_first(mask, k)
 
     def _warn_if_beyond(self, k: Size) -> None:
         path = self.path_

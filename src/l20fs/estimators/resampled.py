@@ -140,9 +140,9 @@ def pick_best(selector: Any, units: Units) -> Picked:
     is_ranked = np.isfinite(selector.scores_) if hasattr(selector, "scores_") else np.ones(len(support), dtype=bool)
     size, n_ranked = (units.count(mask) for mask in (support, is_ranked))
     n_kept = max(size, min(getattr(selector, "max_features", None) or 0, n_ranked))
-    if is_path and units.are_features and n_kept <= selector.path_.n_leading:
-        leading = selector.path_.support(n_kept)
-        if support[leading[:size]].all():
+    if is_path and units.are_features:
+        leading = selector.path_.leading(n_kept)
+        if leading.size and support[leading[:size]].all():
             return Picked(leading.astype(np.int32), size)
     order = units.of[np.lexsort((selector.ranking_, ~support))]
     order = order[np.sort(np.unique(order, return_index=True)[1])]  # each unit where the best of its features stands

@@ -233,7 +233,8 @@ class L20SelectorCV(SearchedSelector):
         Parameters
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-            Finite numbers, or what ``preprocess`` takes.
+            Finite numbers, or what ``preprocess`` takes. Without it, a dense array of torch or CuPy stays on its device,
+            where the folds share it (docs/gpu.md).
         y : array of shape (n_samples,), or (n_samples, n_outputs) for a regression
             Labels, or numbers for a regression.
         sample_weight : array of shape (n_samples,), optional

@@ -190,7 +190,7 @@ class StabilitySelector(BaseSelector):
         Parameters
         ----------
         X : array, DataFrame, sparse matrix or file in blocks, of shape (n_samples, n_features)
-            What the selector takes.
+            What the selector takes; an array of torch or CuPy stays on its device (docs/gpu.md).
         y : array of shape (n_samples,) or (n_samples, n_outputs)
             What the selector takes; unsupervised methods of this package ignore it, any other selector gets it if it is
             given. If it holds labels, each half has its share of every class; a class with one sample can be in one half
@@ -547,6 +547,7 @@ class StabilitySelector(BaseSelector):
         inner = get_tags(self._selector())
         tags.input_tags.sparse = inner.input_tags.sparse
         tags.target_tags = inner.target_tags
+        tags.array_api_support = getattr(self._selector(), "takes_device_arrays", False)
         return tags
 
 

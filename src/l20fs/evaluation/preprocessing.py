@@ -60,6 +60,7 @@ class Preprocessing:
     def tag(self, tags: Tags) -> Tags:
         """Add to the tags of a selector what the first step takes."""
         first = self.transformer
+        tags.array_api_support &= first is None
         while isinstance(first, Pipeline):
             first = next((step for _, step in first.steps if step not in (None, "passthrough")), None)
         if hasattr(first, "get_params") and not isinstance(first, type):

@@ -7,7 +7,7 @@ All other modules use the standard only. An array stays on its device: :meth:`Pl
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, cast
 
 import array_api_compat as xpc
 import numpy as np
@@ -100,7 +100,7 @@ class Place:
 
     def chosen(self) -> AbstractContextManager[Any]:
         """Compute on this device within a new thread, where CuPy would compute on the first one."""
-        return self.device if self._is_cupy else nullcontext()
+        return cast(Any, self.device) if self._is_cupy else nullcontext()
 
     def free_memory(self) -> int | None:
         """Return the number of bytes that are free on a GPU; None for other devices."""
@@ -108,7 +108,7 @@ class Place:
             cuda = self.xp.cuda
             kept = cuda.memory_reserved(self.device) - cuda.memory_allocated(self.device)
             return int(cuda.mem_get_info(self.device)[0] + kept)
-        return int(self.device.mem_info[0]) if self._is_cupy else None
+        return int(cast(Any, self.device).mem_info[0]) if self._is_cupy else None
 
     def fetch(self, array: Any) -> Array:
         """Return a copy as a NumPy array."""

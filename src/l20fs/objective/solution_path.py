@@ -488,10 +488,20 @@ class SolutionPath:
             return self._top[:k]
         return self.order[: np.searchsorted(self.ranking[self.order], k, side="right")]
 
-    @property
-    def n_leading(self) -> int:
-        """Number of features whose places in the ranking are known without sorting all of them; 0 with groups."""
-        return len(self._top)
+    def leading(self, k: int) -> Array:
+        """Return the best ``k`` features, best first, if they are known without sorting all; else none.
+
+        Parameters
+        ----------
+        k : int
+            Number of features.
+
+        Returns
+        -------
+        array of shape (k,) or (0,)
+            Feature indices.
+        """
+        return self._top[: k if k <= len(self._top) else 0]
 
     @computed_once
     def _top(self) -> Array:
