@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from l20fs import L20Selector, PanelAtlas, StabilitySelector
-from l20fs.blocks import FileBlocks
+from l20fs.blocks import FileBlocks, is_blocks
 from l20fs.cli import NothingSelectedError
 from l20fs.cli.load import make_selector, nuisances_of, refuse_for_blocks
 from l20fs.cli.options import SelectOptions
@@ -22,6 +22,7 @@ from l20fs.cli.select_findings import Findings
 from l20fs.cli.select_sentences import data_warnings, warn_of_few_folds
 from l20fs.data.readers import DataError, Samples
 from l20fs.defaults import DEFAULT_N_FEATURES
+from l20fs.design import share_samples
 from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.feasibility import possible_sizes
 from l20fs.estimators.panels import largest_k, ranked_units
@@ -215,12 +216,24 @@ def fit_and_validate(
         _, possible = possible_sizes(selector, samples.X, encode_targets(samples.y, selector.task), names)
         k = min(max(k, possible.least), possible.most)
         selector.set_params(n_features_to_select=k)
+    X = shared_file(selector, samples, targets, options)
     with log.step(), log_of_blocks(samples.X), working("Fit to all samples"):
-        units = fit(selector, samples)
+        units = fit(selector, samples, X)
     if k > len(units):
         k, rule = len(units), "alpha" if options.alpha is not None else rule
     sizes = sizes_to_try(selector, k, min(largest, len(units)))
-    return Search(selector, units, k, rule, cross_validate(selector, samples, targets, sizes, options, checkpoints.folds))
+    predictions = cross_validate(selector, samples, targets, sizes, options, checkpoints.folds, X)
+    return Search(selector, units, k, rule, predictions)
+
+
+def shared_file(selector: BaseSelector, samples: Samples, targets: TargetSummary, options: SelectOptions) -> Any:
+    """Return a file that is read in blocks so that the fit and the folds share their passes; None for any other X."""
+    if not (selector.takes_parts and samples.preprocess is None and is_blocks(samples.X)):
+        return None
+    shared = share_samples(samples.X, getattr(selector, "checkpoint", None))
+    if targets.n_folds(samples.groups) > 1:
+        shared.shared.expect([fold.train for fold in targets.folds(samples.groups, seed=options.seed)])
+    return shared
 
 
 def check_options(samples: Samples, options: SelectOptions, targets: TargetSummary) -> None:
@@ -240,11 +253,12 @@ def wanted_k(n_features: int, options: SelectOptions) -> tuple[int, str]:
     return min(n_features, max(DEFAULT_N_FEATURES, len(options.include or []))), "default"
 
 
-def fit(selector: BaseSelector, samples: Samples) -> list[Array]:
+def fit(selector: BaseSelector, samples: Samples, shared: Any = None) -> list[Array]:
     """Fit on all samples, as far as in the folds, so that both rank alike, and return the ranked units."""
+    X = samples.X if shared is None else shared
     nuisances = nuisances_of(samples)
     own = {} if nuisances is None else {"adjust_for": nuisances}
-    selector.fit(NamedColumns(samples.X, samples.feature_names), samples.y, **own)
+    selector.fit(NamedColumns(X, samples.feature_names), samples.y, **own)
     units = ranked_units(selector)
     if not units:
         raise NothingSelectedError(f"No feature is selected at --alpha {selector.alpha:g}. Use a smaller one.")
@@ -264,6 +278,7 @@ def cross_validate(
     sizes: Sequence[int],
     options: SelectOptions,
     store: FoldStore | None,
+    shared: Any = None,
 ) -> Predictions | None:
     """Predict all samples with the selection inside each fold; None if there are too few for folds."""
     if targets.n_folds(samples.groups) < 2:
@@ -273,7 +288,7 @@ def cross_validate(
     with stated_warnings(), progress("Cross-validation", len(folds)) as advance:
         return predictions_by_k(
             selector,
-            samples.X_before,
+            samples.X_before if shared is None else shared,
             samples.y,
             sizes,
             folds,

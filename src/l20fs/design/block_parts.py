@@ -39,6 +39,7 @@ class SharedBlocks(SharedSamples):
         super().__init__(blocks)
         self._choose = choose
         self.cells: Cells | None = None
+        self._expected: list[Array] = []
         self._sums: dict[tuple[Any, bytes], tuple[Array, Array]] = {}
 
     @property
@@ -49,6 +50,13 @@ class SharedBlocks(SharedSamples):
     def budget_per_fit(self) -> int:
         """Bytes that each of the present fits may hold."""
         return self.X.budget // (2 * max(1, self.meeting.n_members))
+
+    def expect(self, parts: Sequence[Array]) -> None:
+        self._expected = []
+        for rows in parts:
+            mask = np.zeros(self.shape[0])
+            mask[rows] = 1.0
+            self._expected.append(mask)
 
     def _make_base(self, fit_intercept: bool) -> BlockedMatrix:
         return BlockedMatrix(self.X, "zscore", SampleWeights(self.shape[0], fit_intercept=fit_intercept))
@@ -74,7 +82,8 @@ class SharedBlocks(SharedSamples):
     def gram_lines(self, base: BlockedMatrix, asked: list[tuple[Array, Array]]) -> list[Array]:
         """Return rows of the Gram matrix of a base for each pair of features and weights of the samples."""
         if self.cells is None or self.cells.base is not base:
-            self.cells = Cells.of(base, [weights for _, weights in asked], int(SHARE_FOR_CELLS * self.X.budget))
+            expected = [*self._expected, *(weights for _, weights in asked)]
+            self.cells = Cells.of(base, expected, int(SHARE_FOR_CELLS * self.X.budget))
         uses = [self.cells.uses(weights) if self.cells is not None else None for _, weights in asked]
         of_cells = [rows for (rows, _), used in zip(asked, uses, strict=True) if used is not None]
         alone = [pair for pair, used in zip(asked, uses, strict=True) if used is None]

@@ -11,10 +11,12 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from threadpoolctl import ThreadpoolController
 
 from l20fs.blocks import is_blocks, memory_limit
 from l20fs.design.adjustment import SMALL_SHARE, explained_energy, left_over, project_out, sum_squares
@@ -37,6 +39,12 @@ SHARE_FOR_FITS = 0.25
 
 #: Vectors over the features that a fit holds at a time, in float64: products with the lines of a batch, and those it keeps.
 LINES_PER_FIT = 96
+
+
+@cache
+def threads_of_blas() -> ThreadpoolController:
+    """Return what sets the number of threads of BLAS; it looks through all libraries that are loaded, once."""
+    return ThreadpoolController().select(user_api="blas")
 
 
 class Part:
@@ -98,6 +106,7 @@ class SharedSamples(ABC):
         self.meeting = Meeting(self._answer, self.at_once)
         self._lock = threading.RLock()
         self._bases: dict[bool, Any] = {}
+        self._n_threads = 1  # of BLAS, for what fits share
 
     @property
     def n_at_once(self) -> int:
@@ -110,8 +119,14 @@ class SharedSamples(ABC):
         return memory_limit(None)
 
     def together(self, calls: Sequence[Callable[[], Any]]) -> list[Any]:
-        """Run fits side by side, so that they share their products."""
-        return self.meeting.together(calls)
+        """Run fits side by side, so that they share their products.
+
+        Each has one thread of BLAS for its own steps; those that they share have all threads.
+        """
+        blas = threads_of_blas()
+        self._n_threads = min((library["num_threads"] for library in blas.info()), default=1)
+        with blas.limit(limits=1):
+            return self.meeting.together(calls)
 
     def base(self, fit_intercept: bool) -> Any:
         """Return the design of all samples, made when it is first needed."""
@@ -119,6 +134,9 @@ class SharedSamples(ABC):
             if fit_intercept not in self._bases:
                 self._bases[fit_intercept] = self._make_base(fit_intercept)
             return self._bases[fit_intercept]
+
+    def expect(self, parts: Sequence[Array]) -> None:  # noqa: B027 - of no use where X is in memory
+        """Announce samples of later fits, so that those before them compute what all can use."""
 
     @abstractmethod
     def _make_base(self, fit_intercept: bool) -> Any:
@@ -134,6 +152,13 @@ class SharedSamples(ABC):
 
     def _answer(self, requests: list[Request]) -> list[Any]:
         """Answer requests of several fits, those of one kind at once."""
+        if not (self.meeting.is_member and self._n_threads > 1):
+            return self._answer_each_kind(requests)
+        with threads_of_blas().limit(limits=self._n_threads):
+            return self._answer_each_kind(requests)
+
+    @staticmethod
+    def _answer_each_kind(requests: list[Request]) -> list[Any]:
         found: list[Any] = [None] * len(requests)
         for kind in dict.fromkeys((type(request), request.base) for request in requests):
             chosen = [number for number, request in enumerate(requests) if (type(request), request.base) == kind]

@@ -23,6 +23,7 @@ from l20fs.evaluation.metrics import METRICS, Metric, Outputs
 from l20fs.evaluation.preprocessing import Preprocessing
 from l20fs.evaluation.target_summary import Classes, TargetSummary, summarise
 from l20fs.inputs.validation import refuse_foreign_array
+from l20fs.objective.nested_rules import MANY_VALUES
 from l20fs.prediction.calibration import cross_fitted
 from l20fs.prediction.linear_rule import decide
 from l20fs.typing import Array
@@ -30,8 +31,8 @@ from l20fs.typing import Array
 #: Judges: the linear rule of the path, and the nearest neighbours. The first one is the default.
 JUDGES = ("linear", "KNN-5")
 
-#: Values of the linear judge are kept in single precision if they are many, and not at all if they are too many.
-MANY_VALUES, TOO_MANY_VALUES = 2**22, 2**27
+#: Values of the linear judge above this number are not kept.
+TOO_MANY_VALUES = 2**27
 
 
 @dataclass(frozen=True, eq=False)

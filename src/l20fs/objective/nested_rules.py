@@ -16,9 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import lapack
 
+from l20fs.design import BLOCK_ELEMENTS
 from l20fs.prediction.discriminant import ClassScatter
 from l20fs.prediction.linear_rule import LinearRule
 from l20fs.typing import Array
+
+#: Values of rules above this number are in single precision: those of many samples, classes and numbers of features.
+MANY_VALUES = 2**22
 
 #: Condition number up to which the columns of a triangle are clearly independent.
 MOST_CONDITION = 1e8
@@ -142,14 +146,21 @@ class NestedRules:
     scatter: ClassScatter | None = None
 
     def apply(self, columns: Any) -> Array:
-        """Return the values of all rules for samples, (n_samples, n_ends, n_values), from their columns ``X[:, rows]``."""
-        values = self.squares.products((columns - self.mean) / self.scale)
-        if self.scatter is None:
-            values += self.intercept
-        else:
-            axes, intercept = nested_axes(self.squares, self.scatter)
-            values = values @ axes + intercept[:, None, :]
-        return values.swapaxes(0, 1)
+        """Return the values of all rules for samples, (n_samples, n_ends, n_values), from their columns ``X[:, rows]``.
+
+        More than :data:`MANY_VALUES` are returned in single precision.
+        """
+        n_samples, (n_ends, n_targets) = len(columns), (len(self.squares.ends), self.squares.sides.shape[1])
+        axes, intercept = (None, self.intercept) if self.scatter is None else nested_axes(self.squares, self.scatter)
+        intercept = intercept if axes is None else intercept[:, None, :]
+        n_values = n_targets if axes is None else axes.shape[2]
+        found = np.empty((n_samples, n_ends, n_values), np.float32 if n_samples * n_ends * n_values > MANY_VALUES else None)
+        step = max(1, BLOCK_ELEMENTS // max(1, n_ends * n_targets))
+        for start in range(0, n_samples, step):
+            some = slice(start, start + step)
+            values = self.squares.products((columns[some] - self.mean) / self.scale)
+            found[some] = ((values if axes is None else values @ axes) + intercept).swapaxes(0, 1)
+        return found
 
     def __iter__(self) -> Iterator[LinearRule]:
         for end in map(int, self.squares.ends):
