@@ -24,6 +24,9 @@ FAN_IN = 4
 #: Blocks in memory at a time: while one is read, the others are processed.
 AT_ONCE = 2
 
+#: Share of the memory beside the blocks that columns may take which were read, and are held.
+SHARE_FOR_COLUMNS = 0.1
+
 #: Function of a block and its arguments; returns an array or a tuple of arrays.
 Kernel = Callable[..., Any]
 Combine = Callable[[Any, Any], Any]
@@ -185,6 +188,10 @@ def _check_declared(block: Any, declared: DeclaredBlock) -> None:
         )
 
 
+def _side_by_side(left: Any, right: Any) -> Any:
+    return sp.hstack([left, right], format="csr") if sp.issparse(left) else np.concatenate([left, right], axis=1)
+
+
 def _take_columns(block: Any, columns: Array) -> Any:
     return block[:, columns]
 
@@ -279,6 +286,22 @@ class FileBlocks(Blocks):
     name: str
     traffic: Traffic = field(default_factory=Traffic)
     guard: FileGuard | None = None
+    _held: tuple[Array, Any] | None = field(default=None, init=False, repr=False, compare=False)
+
+    def columns(self, columns: Array) -> Any:
+        """Return a few columns in memory, as :class:`Blocks`; those that were read before, and are held, need no pass."""
+        held, values = (np.arange(0), None) if self._held is None else self._held
+        missing = np.setdiff1d(columns, held)
+        if len(missing) or values is None:
+            found = super().columns(missing)
+            values = found if values is None else _side_by_side(values, found)
+            held = np.append(held, missing)
+        elif self.guard is not None:
+            self.guard.check()
+        size = values.data.nbytes + values.indices.nbytes if self.is_sparse else values.nbytes
+        self._held = (held, values) if size <= SHARE_FOR_COLUMNS * self.budget else None
+        order = np.argsort(held)
+        return values[:, order[np.searchsorted(held, columns, sorter=order)]]
 
     def read(self, span: slice) -> Any:
         """Return the block of a slice along the axis, or raise an error if it is not what was declared."""

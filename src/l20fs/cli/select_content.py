@@ -201,7 +201,8 @@ def _substitutes(
     if findings.has_groups or not len(heads) or len(samples.y) < 2:
         return []
     excluded = panels.excluded_features(findings.path)
-    found = panels.substitutes_for_every_k(samples.X, heads, N_SUBSTITUTES, exclude=excluded, nearest=nearest)
+    X = samples.X if findings.shared is None else findings.shared
+    found = panels.substitutes_for_every_k(X, heads, N_SUBSTITUTES, exclude=excluded, nearest=nearest)
     return [
         [(str(samples.feature_names[each.feature]), _rounded(each.correlation), each.rank) for each in entries]
         for entries in found

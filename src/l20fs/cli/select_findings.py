@@ -13,6 +13,7 @@ from l20fs import L20Selector, PanelAtlas, StabilitySelector
 from l20fs.cli.load import group_names
 from l20fs.cli.options import SelectOptions
 from l20fs.data.readers import Samples
+from l20fs.design import Part
 from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.feature_values import class_means, target_correlations
 from l20fs.estimators.panels import largest_k
@@ -31,7 +32,8 @@ class Findings:
 
     ``units`` are the features that can be selected, or their groups, best first; ``k`` counts them. ``k_rule`` is a key of
     :data:`l20fs.report.sentences.RULES`. ``score`` is that of the linear judge at k, corrected for the choice of k if there
-    was one. ``search_limit`` is the largest k that was tried, if the search for k ended there.
+    was one. ``search_limit`` is the largest k that was tried, if the search for k ended there. ``shared``
+    is a file as the fits have shared it.
     """
 
     samples: Samples
@@ -48,6 +50,7 @@ class Findings:
     stability: StabilitySelector | None = None
     atlas: PanelAtlas | None = None
     search_limit: int | None = None
+    shared: Part | None = None
     warnings: Sequence[str] = ()
     provenance: dict[str, Any] = field(default_factory=dict)
 

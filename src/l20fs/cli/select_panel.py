@@ -41,6 +41,7 @@ def make_panel(findings: Findings) -> Panel | None:
             calibrate=calibration_of(findings),
             data_sha256=samples.sha256,
             provenance=origin,
+            shared=findings.shared,
         )
     except PanelError as error:
         note(f"panel.json is not written: {error}")

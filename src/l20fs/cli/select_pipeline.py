@@ -22,7 +22,7 @@ from l20fs.cli.select_findings import Findings
 from l20fs.cli.select_sentences import data_warnings, warn_of_few_folds
 from l20fs.data.readers import DataError, Samples
 from l20fs.defaults import DEFAULT_N_FEATURES
-from l20fs.design import share_samples
+from l20fs.design import Part, share_samples
 from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.feasibility import possible_sizes
 from l20fs.estimators.panels import largest_k, ranked_units
@@ -58,7 +58,7 @@ def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str
     early = [text for text in (warn_of_few_folds(samples, targets),) if text]
     tell_warnings(early)
     found = search(samples, options, targets, metric, log, checkpoints)
-    selector, units, k, rule, predictions, limit, score = found
+    selector, units, k, rule, predictions, limit, score, shared = found
     nested = None
     if options.nested and predictions is not None:
         nested = cross_validate_choice(selector, samples, predictions, metric, options, checkpoints.folds)
@@ -88,6 +88,7 @@ def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str
         stability=stability,
         atlas=atlas,
         search_limit=limit,
+        shared=shared,
         provenance=provenance,
     )
     warnings = data_warnings(findings)
@@ -117,7 +118,8 @@ class Checkpoints(NamedTuple):
 class Search(NamedTuple):
     """A fit to all samples, its cross-validation, the number of features and its score.
 
-    ``limit`` is the largest number that was tried, if the search ended there.
+    ``limit`` is the largest number that was tried, if the search ended there. ``shared`` is a file by whose passes all of
+    them were computed.
     """
 
     selector: BaseSelector
@@ -127,6 +129,7 @@ class Search(NamedTuple):
     predictions: Predictions | None
     limit: int | None = None
     score: Estimate | None = None
+    shared: Part | None = None
 
 
 def search(
@@ -223,10 +226,10 @@ def fit_and_validate(
         k, rule = len(units), "alpha" if options.alpha is not None else rule
     sizes = sizes_to_try(selector, k, min(largest, len(units)))
     predictions = cross_validate(selector, samples, targets, sizes, options, checkpoints.folds, X)
-    return Search(selector, units, k, rule, predictions)
+    return Search(selector, units, k, rule, predictions, shared=X)
 
 
-def shared_file(selector: BaseSelector, samples: Samples, targets: TargetSummary, options: SelectOptions) -> Any:
+def shared_file(selector: BaseSelector, samples: Samples, targets: TargetSummary, options: SelectOptions) -> Part | None:
     """Return a file that is read in blocks so that the fit and the folds share their passes; None for any other X."""
     if not (selector.takes_parts and samples.preprocess is None and is_blocks(samples.X)):
         return None
@@ -253,7 +256,7 @@ def wanted_k(n_features: int, options: SelectOptions) -> tuple[int, str]:
     return min(n_features, max(DEFAULT_N_FEATURES, len(options.include or []))), "default"
 
 
-def fit(selector: BaseSelector, samples: Samples, shared: Any = None) -> list[Array]:
+def fit(selector: BaseSelector, samples: Samples, shared: Part | None = None) -> list[Array]:
     """Fit on all samples, as far as in the folds, so that both rank alike, and return the ranked units."""
     X = samples.X if shared is None else shared
     nuisances = nuisances_of(samples)
@@ -278,7 +281,7 @@ def cross_validate(
     sizes: Sequence[int],
     options: SelectOptions,
     store: FoldStore | None,
-    shared: Any = None,
+    shared: Part | None = None,
 ) -> Predictions | None:
     """Predict all samples with the selection inside each fold; None if there are too few for folds."""
     if targets.n_folds(samples.groups) < 2:

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_X_y
 
 from l20fs.blocks import as_blocks, columns_of, comes_in_blocks, is_dask
+from l20fs.design import Part
 from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.calibration import leave_one_out
 from l20fs.estimators.frames import without_frame
@@ -185,6 +186,7 @@ def build_panel(
     *,
     target_names: Sequence[str],
     n_substitutes: int = 3,
+    shared: Part | None = None,
     k_max: int | None = None,
     transform: str = "none",
     ridge: float | str = "auto",
@@ -209,6 +211,8 @@ def build_panel(
         Name of the label, or of each number.
     n_substitutes : int
         Number of substitutes to look for, per feature; 0 for none.
+    shared : Part, optional
+        X as the fit has shared it with others, by whose passes substitutes are found.
     k_max : int, optional
         Largest k; by default such that a file has a reasonable number of weights.
     transform : {"none", "log1p"}
@@ -228,7 +232,7 @@ def build_panel(
     ends = np.cumsum([len(members) for members in units])[np.array(sizes) - 1].tolist()
     if len(features) * targets.Y.shape[1] > MOST_WEIGHTS_OF_A_RULE:
         raise PanelError(f"A panel of {len(features)} features is too large for a file. Use a smaller k.")
-    others = find_substitutes(selector, X, features, n_substitutes)
+    others = find_substitutes(selector, X if shared is None else shared, features, n_substitutes)
     task: Literal["classification", "regression"] = "regression" if targets.classes is None else "classification"
     strength = 0.0 if isinstance(selector, L20Selector) else RefittedRule(ridge, task=task).strength_on(X)
     training = learn(selector, X, targets, features, others, strength)

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted
 
 from l20fs.blocks import as_blocks, comes_in_blocks, is_blocks
-from l20fs.design import BLOCK_ELEMENTS, Design, equality_tolerance, make_design
+from l20fs.design import BLOCK_ELEMENTS, Design, Part, equality_tolerance, make_design
 from l20fs.estimators.feature_values import levels
 from l20fs.estimators.frames import without_frame
 from l20fs.inputs.devices import is_device_array
@@ -137,7 +137,7 @@ def likeness(X: Any, chosen: Any, n: int = 3, *, exclude: Any = (), nearest: Nea
     check_number("n", n, minimum=1, strict=False, whole=True)
     if comes_in_blocks(X):
         X = as_blocks(X)
-    elif not is_blocks(X) and not is_device_array(X):
+    elif not isinstance(X, Part) and not is_blocks(X) and not is_device_array(X):
         refuse_foreign_array(X, "X", "substitutes")
         X = check_array(X, accept_sparse=["csc", "csr"], dtype=[np.float64, np.float32], ensure_min_samples=2)
     chosen = _checked_indices(chosen, X.shape[1])
