@@ -23,6 +23,7 @@ from sklearn.base import clone
 from l20fs import L20Classifier, L20Selector, L20SelectorCV, StabilitySelector
 from l20fs.blocks import as_blocks
 from l20fs.blocks.cluster import Cluster, WorkersReplacedError
+from l20fs.methods import FisherScore
 from l20fs.objective import make_problem
 from l20fs.solvers import Schedule, ahiht
 
@@ -124,7 +125,7 @@ def test_d4_chunks_that_are_not_known_or_cut_both_axes():
 def test_e27_what_is_not_taken_is_refused():
     X, y = make_counts(3, 60, 20)
     lazy = da.from_array(X, chunks=(20, 20))
-    for other in (L20SelectorCV(), StabilitySelector(L20Selector(3))):
+    for other in (FisherScore(3), StabilitySelector(FisherScore(3))):
         with pytest.raises(TypeError, match=r"X is a dask array.*X\.compute\(\)"):
             other.fit(lazy, y)
     with pytest.raises(ValueError, match="X has 3 axes"):

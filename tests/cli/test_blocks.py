@@ -350,7 +350,8 @@ def test_chunks_that_are_not_there_are_told(tmp_path, in_blocks, monkeypatch):
     (tmp_path / "x.zarr" / "c" / "1" / "0").unlink()
     (tmp_path / "labels.txt").write_text("\n".join(y) + "\n")
     table = read_table(tmp_path / "x.zarr", labels=tmp_path / "labels.txt", in_blocks=in_blocks)
-    assert "x.zarr: 1 of 3 chunks are not there and count as the fill value." in table.notes
+    told = "x.zarr: 1 of 3 chunks are not there and count as the fill value, in 30 rows of the matrix all of them"
+    assert any(note.startswith(told) for note in table.notes)
 
 
 @pytest.mark.parametrize(("name", "other"), [("csr.h5ad", "cells"), ("csr.h5ad", "C.H5"), ("cells.zarr", "folder")])
@@ -463,12 +464,12 @@ def test_a_file_that_is_replaced_as_a_whole_is_the_old_one_for_this_run(folder, 
 
 
 def test_passes_are_kept_of_fits_that_are_few(folder, tmp_path, monkeypatch, tight):
-    """Halves keep what they found, not what they read, and so do the fits inside a fold."""
+    """The fit and the folds share their passes; halves keep what they found, not what they read."""
     made = []
-    monkeypatch.setattr("l20fs.estimators.selector.PassCache", lambda *given: made.append(PassCache(*given)) or made[-1])
+    monkeypatch.setattr("l20fs.design.PassCache", lambda *given: made.append(PassCache(*given)) or made[-1])
     more = ("--stability", "4", "--auto", "best", "--nested")
     assert run(["select", *arguments(folder, "csr.h5ad"), "-o", str(tmp_path / "out"), *more]) == 0
-    assert len(made) == 1 + 5
+    assert len(made) == 1
 
 
 # Runs that were killed

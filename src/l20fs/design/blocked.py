@@ -272,7 +272,7 @@ class BlockedMatrix:
         if self.blocks.axis == 1 and self.n_samples <= SMALL_GRAM:
             root = self.sample_weights.root
             kept = None if root is None else self.blocks.send(root)
-            own = [(columns, kept, self._precision) for columns in self._columns]
+            own = [(columns, kept, self._precision.name) for columns in self._columns]
             gram = self.blocks.total(kernels.outer_products, own)
             if self.sample_weights.basis is not None:
                 gram = self.sample_weights.adjusted(self.sample_weights.adjusted(gram).T)

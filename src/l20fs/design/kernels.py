@@ -250,7 +250,7 @@ def images(block: Any, columns: Columns, values: Array) -> Array:
     return lines
 
 
-def outer_products(block: Any, columns: Columns, root: Array | None, precision: np.dtype[Any]) -> Array:
+def outer_products(block: Any, columns: Columns, root: Array | None, precision: str) -> Array:
     """Return ``X~ X~'`` over the columns of this block, (n_samples, n_samples); products are in the given precision."""
     width = max(1, 8 * BLOCK_ELEMENTS // block.shape[0])  # the result is read once per step, and may be long
     found = np.zeros((block.shape[0], block.shape[0]))

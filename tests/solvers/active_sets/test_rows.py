@@ -212,7 +212,7 @@ def test_columns_with_many_zeros_need_no_pass(monkeypatch):
     for row in range(4):
         active.add(row)
     with pytest.raises(pytest.fail.Exception, match="a pass"):
-        RowActiveSet(problem)
+        problem.design.products(problem.targets)
 
 
 def test_what_was_chosen_too_early_is_taken_back(monkeypatch):

@@ -230,7 +230,9 @@ class RowActiveSet(ActiveSet):
         may_enter = self.penalty.may_enter(design.varies)
         self._smallest_room = np.where(may_enter, smallest_rooms(design), np.inf)
         self._clear_room = np.where(may_enter, clear_rooms(design), np.inf)
-        self._may_be_close = design.vectors == "samples" and problem.ridge <= float(self._clear_room[may_enter].max())
+        self._may_be_close = design.vectors == "samples" and problem.ridge <= float(
+            self._clear_room[may_enter].max(initial=-np.inf)
+        )
         self._close: CloseColumns | None = None  # of the present rows
         self._n_changes = 0
         self._lay_out(products)
