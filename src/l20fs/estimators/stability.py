@@ -18,12 +18,12 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from l20fs.blocks import comes_in_blocks, is_blocks, is_dask_frame, refuse_blocks
-from l20fs.design import Part, pays_to_share, probe, share_samples
+from l20fs.design import Part, probe
 from l20fs.estimators.base import About, BaseSelector, ranks_of
 from l20fs.estimators.resampled import Picked, Work, find_units
 from l20fs.estimators.selection_table import feature_names
 from l20fs.estimators.selector import L20Selector
-from l20fs.evaluation.parallel import results_of, results_together
+from l20fs.evaluation.parallel import results_of, results_together, shared_if_faster
 from l20fs.evaluation.resampling import plan_pairs
 from l20fs.evaluation.stability_index import Bound, Stability, expected_false, nogueira
 from l20fs.inputs.constraints import by_index
@@ -83,8 +83,9 @@ class StabilitySelector(BaseSelector):
         Seed of the draws; resample i depends on this and i alone. None: another one in each fit. The global state of NumPy
         is neither used nor changed.
     n_jobs : int or None, default=None
-        Number of processes, as in scikit-learn; the result does not depend on it. A file that is read in blocks is read by
-        one process.
+        Number of processes, as in scikit-learn; the result does not depend on it. None, or 1: halves of a large dense X are
+        fitted side by side in one process and share their products with X; so are those of files, Dask arrays and devices,
+        for any number.
     checkpoint : path or None, default=None
         Folder for one small file per resample. A fit that was interrupted goes on where it stopped, and one with more
         resamples uses those that are there; files of other data or another configuration are left alone. Needs a whole
@@ -189,7 +190,7 @@ class StabilitySelector(BaseSelector):
 
         Parameters
         ----------
-        X : array, DataFrame, sparse matrix or file in blocks, of shape (n_samples, n_features)
+        X : array, DataFrame, sparse matrix or matrix in blocks, of shape (n_samples, n_features)
             What the selector takes; an array of torch or CuPy stays on its device (docs/gpu.md).
         y : array of shape (n_samples,) or (n_samples, n_outputs)
             What the selector takes; unsupervised methods of this package ignore it, any other selector gets it if it is
@@ -238,7 +239,7 @@ class StabilitySelector(BaseSelector):
             data = probe(X) if is_blocks(X) else as_numpy(X)
             causes = {"selector": selector, "X": data, "y": y, "metadata": metadata, **draws}
             store = KeyedStore(writable_folder(self.checkpoint, "checkpoint"), causes)
-        X = share_samples(X) if getattr(selector, "takes_parts", False) and pays_to_share(X) else X
+        X = shared_if_faster(X, self.n_jobs) if getattr(selector, "takes_parts", False) else X
         self._keep_picked(self._run(Work(selector, X, y, metadata, pairs, self._units, store, int(self.n_resamples))))
 
     def _run(self, work: Work) -> list[Picked]:

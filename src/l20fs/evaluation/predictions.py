@@ -13,13 +13,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from l20fs.blocks import as_blocks, comes_in_blocks
-from l20fs.design import Part, pays_to_share, share_samples
+from l20fs.design import Part
 from l20fs.evaluation.choice import Setting, SizeRule, choose, tabulate
 from l20fs.evaluation.engine import Judge, Judged, Samples, evaluate
 from l20fs.evaluation.fold_store import FoldStore
 from l20fs.evaluation.folds import Fold
 from l20fs.evaluation.judges import NearestNeighbours, OwnRule, RefittedRule, of_all_classes
 from l20fs.evaluation.metrics import METRICS, Metric, Outputs
+from l20fs.evaluation.parallel import shared_if_faster
 from l20fs.evaluation.preprocessing import Preprocessing
 from l20fs.evaluation.target_summary import Classes, TargetSummary, summarise
 from l20fs.inputs.validation import refuse_foreign_array
@@ -227,8 +228,8 @@ def predictions_by_k(
     }
     labels = targets.labels[targets.codes] if isinstance(targets, Classes) else targets.truth
     X = _by_samples(X)
-    if preprocess is None and predictor.takes_parts and pays_to_share(X):
-        X = share_samples(X, predictor.checkpoint)
+    if preprocess is None and predictor.takes_parts:
+        X = shared_if_faster(X, n_jobs, predictor.checkpoint)
     samples = Samples(X, labels, nuisances=nuisances)
     chosen = {judge: known[judge] for judge in judges}
     collected = _Collected(targets, len(sizes), judges)
