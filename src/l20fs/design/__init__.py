@@ -130,7 +130,7 @@ def make_design(
     X = np.asarray(X) if is_array else X
     scale, sample_weights = checked_units(X, scale, sample_weight, fit_intercept=fit_intercept, nuisances=nuisances)
     design = design_of(X, scale, sample_weights)
-    if not design.varies.any():
+    if not design.summary.n_varying:
         counted = "" if sample_weight is None else f" over the {sample_weights.n_counted} samples with a positive weight"
         are, other = ("constant", "varies") if fit_intercept else ("zero", "is not zero")
         if sample_weights.basis is not None:
