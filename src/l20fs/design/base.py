@@ -71,6 +71,9 @@ class Design(ABC):
         this is at most the largest squared norm of a sample of X~.
     """
 
+    #: Whether fits to it serve a search that reads a few of their numbers per feature only.
+    is_temporary: bool = False
+
     location: Literal["memory", "device", "blocks"] = "memory"
     vectors: Literal["samples", "features"] = "samples"
 
@@ -98,9 +101,7 @@ class Design(ABC):
     @property
     def columns(self) -> Columns:
         """Mean, scale and energies of the features where products are computed, and the norms of :meth:`pull_norms`."""
-        return Columns(
-            np, self.mean, self.scale, self.varies, self.column_energy, self.explained_energy, self.pull_norms()
-        )
+        return Columns(np, self.mean, self.scale, self.varies, self.column_energy, self.explained_energy, self.pull_norms())
 
     @computed_once
     def summary(self) -> ColumnSummary:

@@ -95,7 +95,7 @@ class PartMoments(NamedTuple):
 
 
 class Lengths(NamedTuple):
-    """Norms of columns in a few numbers: how many are unknown, below 0, and above 0; the largest; those that choose a scale."""
+    """Norms of columns in a few numbers: how many are unknown (below 0) or above 0, the largest, and a few in order."""
 
     n_unknown: int
     n_varying: int
@@ -112,7 +112,8 @@ class Lengths(NamedTuple):
         n_varying = n_varying.astype(np.int64)
         places = np.array([leading_places(max(1, number)) for number in n_varying])
         ordered = values_at(place, lengths, places + (lengths.shape[1] - np.maximum(n_varying, 1))[:, None])
-        return [cls(*map(int, numbers[:2]), *numbers[2:]) for numbers in zip(n_unknown, n_varying, largest, ordered, strict=True)]
+        found = zip(n_unknown.astype(int).tolist(), n_varying.tolist(), largest.tolist(), ordered, strict=True)
+        return [cls(*numbers) for numbers in found]
 
 
 class DevicePartDesign(DeviceDesign):
@@ -125,6 +126,7 @@ class DevicePartDesign(DeviceDesign):
         base = part.shared.base(sample_weights.fit_intercept)
         self._part, self._whole, self.sample_weights, self.place = part, base, sample_weights, base.place
         self.n_samples, self.n_features = part.shape
+        self.is_temporary = not part.is_whole
         self.n_stored, self.dtype, self.array_dtype = 0, base.dtype, base.array_dtype
         self._weights = None if sample_weights.values is None else self.place.send(sample_weights.values)
         self._root = None if sample_weights.root is None else self.place.send(sample_weights.root)
