@@ -89,8 +89,8 @@ class DeviceDesign(Design):
     def columns(self) -> Columns:
         send, explained = self.place.send, self.explained_energy
         explained = explained if isinstance(explained, float) else send(explained)
-        vectors = map(send, (self.mean, self.scale, self.varies, self.column_energy))
-        return Columns(self.place.xp, *vectors, explained, send(self.pull_norms()))
+        mean, scale, varies, energy = map(send, (self.mean, self.scale, self.varies, self.column_energy))
+        return Columns(self.place.xp, mean, scale, varies, energy, explained, send(self.pull_norms()))
 
     @computed_once
     def centre(self) -> Any:

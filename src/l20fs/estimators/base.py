@@ -118,7 +118,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     @classmethod
     @cache
     def _get_param_names(cls) -> list[str]:  # which scikit-learn reads off the signature again and again
-        return super()._get_param_names()  # type: ignore[no-any-return]
+        return super()._get_param_names()
 
     @contextmanager
     def _fitting(self) -> Iterator[None]:

@@ -894,9 +894,9 @@ class DeferredPath(SolutionPath):
     def ranked_by(self, ranking: Ranking) -> SolutionPath:
         return self if ranking == "entry" else self._whole().ranked_by(ranking)
 
-    n_features = n_units = n_selectable = property(lambda self: len(self.unit_of))  # type: ignore[assignment]
-    n_included = least_size = property(lambda self: 0)  # type: ignore[assignment]
-    n_ranked = property(lambda self: self._n_ranked)  # type: ignore[assignment]
+    n_features = n_units = n_selectable = property(lambda self: len(self.unit_of))
+    n_included = least_size = property(lambda self: 0)
+    n_ranked = property(lambda self: self._n_ranked)
     sizes = SolutionPath.n_nonzero
 
     @computed_once
