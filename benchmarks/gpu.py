@@ -267,7 +267,9 @@ def show_resampling(X: torch.Tensor, y: np.ndarray, n_rows: int, repeats: int = 
         beside = (torch.cuda.max_memory_allocated() - before) / 1e9
         fits = f"{took[0] / fit[-1]:.1f} to {took[-1] / fit[0]:.1f}"
         busy = 1e3 * busy_seconds(lambda estimator=estimator: estimator.fit(X, y))
-        print(f"{name:<26}{in_ms(took):>20} ms{fits:>16} fits{beside:8.2f} GB beside X, device busy {busy:.0f} ms", flush=True)
+        print(
+            f"{name:<26}{in_ms(took):>20} ms{fits:>16} fits{beside:8.2f} GB beside X, device busy {busy:.0f} ms", flush=True
+        )
     folds = StratifiedKFold(5).split(np.zeros((len(y), 1)), y)
     parts = [(train, searching.cv_results_[f"split{number}_ranking"][0]) for number, (train, _) in enumerate(folds)]
     n_equal = 0

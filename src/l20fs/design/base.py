@@ -105,7 +105,7 @@ class Design(ABC):
 
     @computed_once
     def summary(self) -> ColumnSummary:
-        """What is to be known of all features together."""
+        """Numbers that stand for all features."""
         return ColumnSummary(
             int(np.count_nonzero(self.varies)),
             float(self.column_energy.max()),
