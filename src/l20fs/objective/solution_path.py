@@ -191,7 +191,8 @@ class SolutionPath:
             rules, scores = score_rows(occupied, values.astype(np.float64), penalty, problem.design.varies)
             if penalty.has_groups:
                 rules, scores = rules[penalty.unit_of], scores[penalty.unit_of]
-            return cls(**known, rules=rules, scores=scores, x_mean=problem.design.mean, x_scale=problem.design.scale)
+            path = cls(**known, rules=rules, scores=scores, x_mean=problem.design.mean, x_scale=problem.design.scale)
+            return path._sorted_on(problem.design.place if problem.design.location == "device" else None)
 
         if problem.design.is_temporary and penalty.is_plain and callable(closeness):
             return DeferredPath.by_entry(known, finish, problem.design.place, problem.design.summary.n_varying)
@@ -199,7 +200,16 @@ class SolutionPath:
 
     def _with(self, **changes: Array) -> SolutionPath:
         """Return this path with other arrays."""
-        return replace(self, **changes)
+        return replace(self, **changes)._sorted_on(vars(self).get("_place"))
+
+    def _sorted_on(self, place: Place | None) -> SolutionPath:
+        """Return this path, whose features are sorted on a device if there is one; not those of a file or a copy."""
+        if place is not None:
+            vars(self)["_place"] = place
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_place"}
 
     def __repr__(self) -> str:
         return (
@@ -219,7 +229,11 @@ class SolutionPath:
     @computed_once
     def ranking(self) -> Array:
         """Rank of the unit of each feature, from 1."""
-        order = order_descending(self._of_units(self.scores), rtol=float(self.tie))
+        place, scores = vars(self).get("_place"), self._of_units(self.scores)
+        if place is None:
+            order = order_descending(scores, rtol=float(self.tie))
+        else:
+            order = place.fetch(order_descending(place.send(scores), rtol=float(self.tie)))
         is_excluded = self._of_units(self.rules == RULES.index("excluded"))[order]
         order = np.concatenate([order[~is_excluded], order[is_excluded]])
         ranks = np.empty(len(order), dtype=np.intp)
@@ -904,14 +918,6 @@ class DeferredPath(SolutionPath):
         scores = self._entry_scores()
         rows = self.coef_rows[scores > 0.0]
         return rows[order_descending(scores[scores > 0.0], rtol=float(self.tie))]
-
-    @computed_once
-    def ranking(self) -> Array:
-        """Rank of each feature, from 1, sorted on the device."""
-        ranks = np.empty(self.n_features, dtype=np.intp)
-        order = self._place.fetch(order_descending(self._place.send(self.scores), rtol=float(self.tie)))
-        ranks[order] = np.arange(1, len(order) + 1)
-        return ranks
 
 
 def _path_of(arrays: dict[str, Array]) -> SolutionPath:
