@@ -49,6 +49,7 @@ from l20fs.design.sample_weights import SampleWeights
 from l20fs.design.sparse import SparseDesign
 from l20fs.design.tiles import BLOCK_ELEMENTS
 from l20fs.design.tolerances import (
+    Rooms,
     clear_rooms,
     equality_tolerance,
     refuse_extreme_targets,
@@ -70,6 +71,7 @@ __all__ = [
     "GramDesign",
     "Likely",
     "Part",
+    "Rooms",
     "SampleWeights",
     "Scale",
     "SparseDesign",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,22 +24,43 @@ def equality_tolerance(dtype: np.dtype[Any]) -> float:
     return 1e-9 if dtype == np.float64 else 5e-7
 
 
-def smallest_rooms(design: Design) -> Any:
-    """Return the squared norm that must be left of each column for it to count as independent of others.
+class Rooms(NamedTuple):
+    """Squared norms that must be left of each column; like :attr:`Design.columns` of NumPy or on the device of X.
 
-    A column whose remainder is shorter than 16 units in the last place of its values, before they are centred, may be a
-    linear combination of the others that was rounded when X was stored; the remainder itself is computed to 1e-10 of the
-    length of the column. Half of the length of a column that varies is enough in any case. Where only inner products of
-    columns are known, they determine it to 1e-5.
+    ``smallest``: for it to count as independent of others. A column whose remainder is shorter than 16 units in the last
+    place of its values, before they are centred, may be a linear combination of the others that was rounded when X was
+    stored; the remainder itself is computed to 1e-10 of the length of the column. Half of the length of a column that varies
+    is enough in any case. Where only inner products of columns are known, they determine it to 1e-5.
 
-    Like all numbers of :attr:`Design.columns` they are of NumPy, or of the library of an X on a device.
+    ``clear``: for the remainder to be known well from products in the precision of X. It is then exact to about 1e-3 in
+    float32 and 1e-9 in float64. Below, it has to be measured.
     """
-    columns = design.columns
-    xp, energy = columns.xp, columns.energy
-    if design.vectors == "features":
-        return np.maximum(1e-10 * energy, 1e-14 * columns.explained)
-    rounded = stored_energy(design) * (16.0 * float(np.finfo(design.dtype).eps)) ** 2
-    return xp.maximum(xp.minimum(rounded, 0.25 * energy), 1e-20 * energy)
+
+    smallest: Any
+    clear: Any
+
+    @classmethod
+    def of(cls, design: Design) -> Rooms:
+        """Return the rooms of the columns of a design."""
+        columns = design.columns
+        xp, energy = columns.xp, columns.energy
+        if design.vectors == "features":
+            smallest = np.maximum(1e-10 * energy, 1e-14 * columns.explained)
+            return cls(smallest, smallest)
+        rounded = stored_energy(design) * (16.0 * float(np.finfo(design.dtype).eps)) ** 2
+        smallest = xp.maximum(xp.minimum(rounded, 0.25 * energy), 1e-20 * energy)
+        share = 1e-6 if design.dtype == np.float64 else 1e-3
+        return cls(smallest, xp.maximum(xp.sqrt(energy) * columns.norms * share, smallest))
+
+
+def smallest_rooms(design: Design) -> Array:
+    """Return the smallest rooms of :class:`Rooms` in memory."""
+    return as_numpy(Rooms.of(design).smallest)
+
+
+def clear_rooms(design: Design) -> Array:
+    """Return the clear rooms of :class:`Rooms` in memory."""
+    return as_numpy(Rooms.of(design).clear)
 
 
 def stored_energy(design: Design) -> Any:
@@ -47,19 +68,6 @@ def stored_energy(design: Design) -> Any:
     xp, mean, scale, varies, energy, explained, _ = design.columns
     mean = xp.where(varies, mean, xp.zeros_like(mean)) / scale
     return energy + explained + design.sample_weights.total * xp.square(mean)
-
-
-def clear_rooms(design: Design, smallest: Any = None) -> Any:
-    """Return the squared norm above which the remainder of a column is known well from products in the precision of X.
-
-    It is then exact to about 1e-3 in float32 and 1e-9 in float64. Below, it has to be measured. ``smallest`` are the
-    smallest rooms, where they are known.
-    """
-    smallest = smallest_rooms(design) if smallest is None else smallest
-    if design.vectors == "features":
-        return smallest
-    columns, share = design.columns, 1e-6 if design.dtype == np.float64 else 1e-3
-    return columns.xp.maximum(columns.xp.sqrt(columns.energy) * columns.norms * share, smallest)
 
 
 def storage_errors(design: Design, rows: Array | slice = EVERY) -> Array:

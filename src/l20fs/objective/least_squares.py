@@ -17,7 +17,6 @@ from l20fs.design import (
     smallest_rooms,
 )
 from l20fs.design.meeting import computed_once
-from l20fs.inputs.devices import as_numpy
 from l20fs.objective.gradients import BlockGradient, DeviceGradient, Gradient, HostGradient
 from l20fs.objective.prox import squared_row_norms
 from l20fs.typing import Array
@@ -279,7 +278,7 @@ class LeastSquares:
         corners = np.zeros(len(rows))
         diagonal = np.diagonal(self._factor(rows, 0.0)[0])
         corners[: len(diagonal)] = diagonal
-        return rows[corners * corners <= as_numpy(smallest_rooms(self.design))[rows]]
+        return rows[corners * corners <= smallest_rooms(self.design)[rows]]
 
     def _factor(self, rows: Array, ridge: float) -> tuple[Array, Array]:
         n_rows = len(rows)

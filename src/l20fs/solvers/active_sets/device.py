@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg.lapack import dtrtri
 
-from l20fs.design import clear_rooms, smallest_rooms
+from l20fs.design import Rooms
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.prox import squared_row_norms
 from l20fs.objective.row_penalty import RowPenalty
@@ -171,8 +171,7 @@ class DeviceActiveSet(ActiveSet):
         self._residual = self._place.send(problem.targets)
         self._products = problem.target_products
         xp, self._energies, varies = self._place.xp, design.columns.energy, design.columns.varies
-        smallest = smallest_rooms(design)
-        clear = clear_rooms(design, smallest)
+        smallest, clear = Rooms.of(design)
         self._may_be_close = problem.ridge <= float(xp.max(clear))
         never = xp.full_like(clear, np.inf)  # for constant columns
         self._smallest_room, self._clear_room = xp.where(varies, smallest, never), xp.where(varies, clear, never)

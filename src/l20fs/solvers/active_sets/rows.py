@@ -228,8 +228,8 @@ class RowActiveSet(ActiveSet):
         problem, design = self.problem, self.problem.design
         self.losses, self.n_fixed = [problem.null_loss], 0
         may_enter = self.penalty.may_enter(design.varies)
-        self._smallest_room = np.where(may_enter, as_numpy(smallest_rooms(design)), np.inf)
-        self._clear_room = np.where(may_enter, as_numpy(clear_rooms(design)), np.inf)
+        self._smallest_room = np.where(may_enter, smallest_rooms(design), np.inf)
+        self._clear_room = np.where(may_enter, clear_rooms(design), np.inf)
         self._may_be_close = design.vectors == "samples" and problem.ridge <= float(self._clear_room[may_enter].max())
         self._close: CloseColumns | None = None  # of the present rows
         self._n_changes = 0
