@@ -10,7 +10,8 @@ Run ``python benchmarks/gpu.py`` where torch sees a GPU (``--quick``: no 40 GB m
 * whole fits from data on the device to 400 rows, shortest to longest of several: time, passes over X, lines that they
   multiply, share of the read bandwidth, and memory beside X at the peak;
 * cross-validation with five folds and the final fit, and 50 halves, in units of a single fit of the same number of rows:
-  time, memory beside X at the peak, and whether folds are selected as by fits one by one to copies of their samples.
+  time, memory beside X at the peak, how long the device works, and whether folds are selected as by fits one by one to
+  copies of their samples.
 """
 
 from __future__ import annotations
@@ -44,6 +45,14 @@ def seconds(function, repeats: int = N_RUNS) -> list[float]:
         torch.cuda.synchronize()
         times.append(time.perf_counter() - begin)
     return sorted(times)
+
+
+def busy_seconds(function) -> float:
+    """Return for how long the device works in a call."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        function()
+        torch.cuda.synchronize()
+    return sum(row.self_device_time_total for row in profile.key_averages()) / 1e6
 
 
 def in_ms(times: list[float]) -> str:
@@ -257,7 +266,10 @@ def show_resampling(X: torch.Tensor, y: np.ndarray, n_rows: int, repeats: int = 
         took = seconds(lambda estimator=estimator: estimator.fit(X, y), repeats)
         beside = (torch.cuda.max_memory_allocated() - before) / 1e9
         fits = f"{took[0] / fit[-1]:.1f} to {took[-1] / fit[0]:.1f}"
-        print(f"{name:<26}{in_ms(took):>20} ms{fits:>16} fits{beside:8.2f} GB beside X", flush=True)
+        busy = 1e3 * busy_seconds(lambda estimator=estimator: estimator.fit(X, y))
+        print(
+            f"{name:<26}{in_ms(took):>20} ms{fits:>16} fits{beside:8.2f} GB beside X, device busy {busy:.0f} ms", flush=True
+        )
     folds = StratifiedKFold(5).split(np.zeros((len(y), 1)), y)
     parts = [(train, searching.cv_results_[f"split{number}_ranking"][0]) for number, (train, _) in enumerate(folds)]
     n_equal = 0

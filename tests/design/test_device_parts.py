@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import pickle
+
 import array_api_strict
 import numpy as np
 import pytest
 from sklearn.linear_model import RidgeClassifier
 from sklearn.metrics import accuracy_score, make_scorer
 
-from l20fs import HIHT, L20Selector, L20SelectorCV, StabilitySelector, Swap
+from l20fs import HIHT, L20Selector, L20SelectorCV, SolutionPath, StabilitySelector, Swap
 from l20fs.design import DeviceDesign, make_design, share_samples
-from l20fs.inputs.devices import as_numpy, is_device_array
+from l20fs.inputs.devices import Place, as_numpy, is_device_array
 from l20fs.methods import FisherScore
 
 
@@ -213,3 +215,60 @@ def test_halves_of_a_selector_without_parts_are_taken_where_x_is():
     there = array_api_strict.asarray(X)
     expected, found = (StabilitySelector(FisherScore(4), n_resamples=4, random_state=0).fit(x, y) for x in (X, there))
     assert found.orders_.tolist() == expected.orders_.tolist()
+
+
+@in_each_dtype
+@move_to_each
+def test_path_of_a_part_has_all_that_numpy_has(move, dtype):
+    X, y = make_samples(dtype)
+    rows = np.random.default_rng(1).permutation(45)
+    found = L20Selector(4).fit(share_samples(move(X))[rows], y[rows]).path_
+    expected = L20Selector(4).fit(X[rows], y[rows]).path_
+    assert (found.n_ranked, found.n_units, found.n_selectable) == (
+        expected.n_ranked,
+        expected.n_units,
+        expected.n_selectable,
+    )
+    assert (found.n_included, found.least_size) == (expected.n_included, expected.least_size)
+    assert found.sizes.tolist() == expected.sizes.tolist()
+    assert found.leading(4).tolist() == expected.leading(4).tolist()
+    assert "scores" not in vars(found)  # which were not needed so far
+    copied = pickle.loads(pickle.dumps(found))
+    assert type(copied) is SolutionPath
+    close = {"rtol": 1e-9, "atol": 1e-12} if dtype == np.float64 else {"rtol": 2e-3, "atol": 1e-3}
+    by_norm = [each.ranked_by("norm") for each in (found, copied, expected)]
+    for path, other in ((found, expected), (copied, expected), (by_norm[0], by_norm[2]), (by_norm[1], by_norm[2])):
+        assert path.rules.tolist() == other.rules.tolist()
+        assert path.ranking[other.support(4)].tolist() == [1, 2, 3, 4]
+        if dtype == np.float64:
+            assert path.ranking.tolist() == other.ranking.tolist()
+        varies = np.isfinite(other.scores)
+        np.testing.assert_allclose(path.scores[varies], other.scores[varies], **close)
+        np.testing.assert_allclose(path.x_mean[varies], other.x_mean[varies], **close)
+        np.testing.assert_allclose(path.refit(3).coef, other.refit(3).coef, **close)
+
+
+def record_fetches(monkeypatch):
+    """Record the shapes of what is copied to the host."""
+    shapes, fetch = [], Place.fetch
+
+    def recorded(place, array):
+        found = fetch(place, array)
+        shapes.append(np.shape(found))
+        return found
+
+    monkeypatch.setattr(Place, "fetch", recorded)
+    return shapes
+
+
+@move_to_each
+def test_a_half_brings_nothing_to_the_host_that_is_as_long_as_x_has_features(move, monkeypatch):
+    X, y = make_samples(n_features=900)
+    X[:, 7:13] = np.random.default_rng(3).standard_normal((60, 6))  # which needs no other look
+    there, shapes, n_long = move(X), record_fetches(monkeypatch), []
+    monkeypatch.setattr(DeviceDesign, "triangle", lambda *_: pytest.fail("a half is refitted"))
+    for n_resamples in (2, 6):
+        shapes.clear()
+        StabilitySelector(L20Selector(4), n_resamples=n_resamples, random_state=0).fit(there, y)
+        n_long.append(sum(900 in shape for shape in shapes))
+    assert n_long[0] == n_long[1]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import array_api_strict
 import numpy as np
 import pytest
 from hypothesis import given
@@ -76,3 +77,14 @@ def test_operators_leave_their_input_alone():
 )
 def test_order_is_descending_with_ties_to_the_lower_index(values, expected):
     assert order_descending(np.array(values)).tolist() == expected
+
+
+def test_order_on_a_device_is_that_of_numpy():
+    random = np.random.default_rng(0)
+    values = np.concatenate(
+        [random.integers(0, 9, 40) * (1.0 + 1e-8 * random.uniform(size=40)), [-np.inf, np.nan, -np.inf, 0.0]]
+    )
+    random.shuffle(values)
+    for rtol in (1e-9, 1e-6):
+        found = order_descending(array_api_strict.asarray(values), rtol=rtol)
+        assert np.asarray(found).tolist() == order_descending(values, rtol=rtol).tolist()

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import pickle
+
+import array_api_strict
 import numpy as np
 import pytest
 from reference import centred, loss
 
 from l20fs import L20Selector, SolutionPath
 from l20fs.data import make_planted
+from l20fs.inputs.devices import Place
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.path_ranking import RULES
 from l20fs.objective.stage import Stage
@@ -179,3 +183,17 @@ def test_the_best_k_are_the_first_of_the_order(ranking, groups):
     for k in range(1, path.n_selectable):
         assert path.support(k).tolist() == [j for j in path.order if path.ranking[j] <= k]
     assert path.n_ranked == path.n_units == len(np.unique(path.ranking))
+
+
+def test_features_of_a_device_are_sorted_there_until_the_path_is_copied(monkeypatch):
+    random = np.random.default_rng(0)
+    X, y = random.standard_normal((30, 50)), np.arange(30) % 3
+    X[:, 20] = X[:, 30]  # a tie
+    there = L20Selector(3).fit(array_api_strict.asarray(X), y).path_
+    expected, copied = L20Selector(3).fit(X, y).path_.ranking.tolist(), pickle.loads(pickle.dumps(there))
+    sent, send = [], Place.send
+    monkeypatch.setattr(Place, "send", lambda place, values: sent.append(len(values)) or send(place, values))
+    assert copied.ranking.tolist() == expected
+    assert not sent
+    assert there.ranking.tolist() == expected
+    assert sent == [50]

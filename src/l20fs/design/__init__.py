@@ -49,6 +49,7 @@ from l20fs.design.sample_weights import SampleWeights
 from l20fs.design.sparse import SparseDesign
 from l20fs.design.tiles import BLOCK_ELEMENTS
 from l20fs.design.tolerances import (
+    Rooms,
     clear_rooms,
     equality_tolerance,
     refuse_extreme_targets,
@@ -70,6 +71,7 @@ __all__ = [
     "GramDesign",
     "Likely",
     "Part",
+    "Rooms",
     "SampleWeights",
     "Scale",
     "SparseDesign",
@@ -130,7 +132,7 @@ def make_design(
     X = np.asarray(X) if is_array else X
     scale, sample_weights = checked_units(X, scale, sample_weight, fit_intercept=fit_intercept, nuisances=nuisances)
     design = design_of(X, scale, sample_weights)
-    if not design.varies.any():
+    if not design.summary.n_varying:
         counted = "" if sample_weight is None else f" over the {sample_weights.n_counted} samples with a positive weight"
         are, other = ("constant", "varies") if fit_intercept else ("zero", "is not zero")
         if sample_weights.basis is not None:

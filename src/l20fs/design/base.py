@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from l20fs.design.column_scale import ColumnScale
+from l20fs.design.meeting import computed_once
 from l20fs.design.sample_weights import SampleWeights
 from l20fs.design.spectrum import largest_eigenvalue
 from l20fs.design.tiles import BLOCK_ELEMENTS
@@ -20,6 +21,27 @@ Pull: TypeAlias = Callable[[Array], Array]
 
 #: Returns a number per feature: the larger, the likelier its column is needed soon.
 Likely: TypeAlias = Callable[[], Array]
+
+
+class Columns(NamedTuple):
+    """Numbers per feature of a design, of NumPy or of the library ``xp`` of an X on a device."""
+
+    xp: Any
+    mean: Any
+    scale: Any
+    varies: Any
+    energy: Any
+    explained: Any
+    norms: Any
+
+
+class ColumnSummary(NamedTuple):
+    """Number of features that vary, the largest energy of a feature, and its mean and the smallest scale of those."""
+
+    n_varying: int
+    largest_energy: float
+    mean_energy: float
+    smallest_scale: float
 
 
 class Design(ABC):
@@ -49,6 +71,9 @@ class Design(ABC):
         this is at most the largest squared norm of a sample of X~.
     """
 
+    #: Whether fits to it serve a search that reads a few of their numbers per feature only.
+    is_temporary: bool = False
+
     location: Literal["memory", "device", "blocks"] = "memory"
     vectors: Literal["samples", "features"] = "samples"
 
@@ -72,6 +97,21 @@ class Design(ABC):
         self.mean, self.scale, self.scale_rule = columns.mean, columns.scale, columns.rule
         self.varies, self.column_energy = columns.varies, columns.energy
         self.largest_deviation = float((columns.deviation / columns.scale).max(initial=0.0))
+
+    @property
+    def columns(self) -> Columns:
+        """Mean, scale and energies of the features where products are computed, and the norms of :meth:`pull_norms`."""
+        return Columns(np, self.mean, self.scale, self.varies, self.column_energy, self.explained_energy, self.pull_norms())
+
+    @computed_once
+    def summary(self) -> ColumnSummary:
+        """Numbers that stand for all features."""
+        return ColumnSummary(
+            int(np.count_nonzero(self.varies)),
+            float(self.column_energy.max()),
+            float(self.column_energy.mean(where=self.varies)) if self.varies.any() else 0.0,
+            float(self.scale.min(where=self.varies, initial=np.inf)),
+        )
 
     @abstractmethod
     def pull(self, residual: Array, rows: Array | None = None, *, likely: Likely | None = None) -> Array:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from l20fs.design.moments import Moments, centre, powers_of_two
 from l20fs.design.tolerances import refuse_huge_values, refuse_overflow
+from l20fs.inputs.devices import namespace_of
 from l20fs.typing import Array, Scale
 
 #: ``scale="auto"`` is ``"moderated"`` if the 95th percentile of the deviations is at most this many times the 5th: features
 #: in one unit. docs/defaults.md has the measurements.
 COMPARABLE_RATIO = 50.0
 
-#: Returns the values that sorting would put at some places.
-Ordered = Callable[[Array, list[int]], Array]
+#: Returns the deviations that sorting those of the features that vary would put at some places.
+Ordered = Callable[[list[int]], Array]
 
 #: Columns of float32 with deviations between 2**-30 and 2**30 are stored without a unit: their digits do not underflow.
 SAFE_EXPONENT_SINGLE = 30
@@ -61,7 +63,7 @@ class ColumnScale(NamedTuple):
     ) -> ColumnScale:
         """Scale columns by the norms of the centred columns; raise an error if their squares would overflow."""
         deviation = length / np.sqrt(weight)
-        rule, divisors = divisors_of(scale, deviation, varies, ordered or ordered_here)
+        rule, divisors = divisors_of(scale, deviation, varies, ordered)
         if rule == "zscore":
             return cls(mean, rest, divisors, varies, varies * weight, deviation, rule)
         refuse_overflow(divisors)
@@ -108,8 +110,22 @@ def ordered_here(values: Array, places: list[int]) -> Array:
     return np.partition(values, places)[places]
 
 
-def divisors_of(scale: Scale | Array, deviation: Array, varies: Array, ordered: Ordered = ordered_here) -> tuple[str, Array]:
-    """Return the rule that was used, and the divisor of each feature.
+def leading_places(n_values: int) -> list[int]:
+    """Return the places of the 5th percentile, of the two values in the middle and of the 95th percentile.
+
+    Examples
+    --------
+    >>> leading_places(42)
+    [2, 20, 21, 39]
+    """
+    last = n_values - 1
+    return [math.floor(0.05 * last), last // 2, (last + 1) // 2, math.ceil(0.95 * last)]
+
+
+def divisors_of(
+    scale: Scale | Array, deviation: Any, varies: Any, ordered: Ordered | None = None, n_varying: int | None = None
+) -> tuple[str, Any]:
+    """Return the rule that was used, and the divisor of each feature; of NumPy, or of the library of the deviations.
 
     ``"zscore"``: its deviation. ``"moderated"``: its deviation plus the median of the deviations of the features that vary,
     so that features which hardly vary are not blown up (Tusher, Tibshirani and Chu 2001). ``"auto"``: ``"moderated"`` if the
@@ -125,16 +141,17 @@ def divisors_of(scale: Scale | Array, deviation: Array, varies: Array, ordered: 
     """
     if not isinstance(scale, str):
         return "given", scale
+    xp = namespace_of(deviation)
     if scale == "none":
-        return scale, np.ones(len(deviation))
-    if scale == "zscore" or not varies.any():
-        return "moderated" if scale == "auto" else scale, np.where(varies, deviation, 1.0)
-    kept = deviation if varies.all() else deviation[varies]
-    last = len(kept) - 1
-    places = [math.floor(0.05 * last), last // 2, (last + 1) // 2, math.ceil(0.95 * last)]
-    low, *middle, high = ordered(kept, places).tolist()
+        return scale, xp.ones_like(deviation)
+    n_varying = int(np.count_nonzero(varies)) if n_varying is None else n_varying
+    if scale == "zscore" or not n_varying:
+        return "moderated" if scale == "auto" else scale, xp.where(varies, deviation, xp.ones_like(deviation))
+    if ordered is None:
+        ordered = partial(ordered_here, deviation if n_varying == len(deviation) else deviation[varies])
+    low, *middle, high = ordered(leading_places(n_varying)).tolist()
     if scale == "auto" and not high / COMPARABLE_RATIO <= low:
-        return "zscore", np.where(varies, deviation, 1.0)
+        return "zscore", xp.where(varies, deviation, xp.ones_like(deviation))
     with np.errstate(over="ignore"):  # raised as an error by the caller
         return "moderated", deviation + 0.5 * sum(middle)
 

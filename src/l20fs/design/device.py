@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from l20fs.design.adjustment import LEAST_LEFT
-from l20fs.design.base import Design, Likely, Pull
+from l20fs.design.base import Columns, Design, Likely, Pull
 from l20fs.design.column_scale import ColumnScale
 from l20fs.design.meeting import computed_once
 from l20fs.design.moments import Moments, centre_exactly, is_varying, powers_of_two
@@ -62,10 +63,11 @@ class DeviceDesign(Design):
             shift, length = self._centre(X)
             if sample_weights.basis is not None:
                 shift, length = self._adjust(X, sample_weights.basis, shift, length)
-        self._refuse_overflow(length)
+        self._refuse_overflow(float(length.max()))
         total, rest = sample_weights.total, np.zeros_like(length)
         lengths = (length, self.varies, total, scale, self.dtype)
-        self._keep_scale(ColumnScale.of_lengths(*lengths, mean=self.mean, rest=rest, ordered=self._ordered))
+        ordered = partial(self._ordered, length / np.sqrt(total))
+        self._keep_scale(ColumnScale.of_lengths(*lengths, mean=self.mean, rest=rest, ordered=ordered))
         if sample_weights.basis is not None:
             self.explained_energy = self._explained / np.square(self.scale)
         # The remaining correction of the base, and its factors.
@@ -78,10 +80,22 @@ class DeviceDesign(Design):
             deviations = self.place.send(length / np.sqrt(self.n_samples))
             self._multiply = half_product(self._base, deviations, self._inverse)
 
-    def _ordered(self, values: Array, places: list[int]) -> Array:
-        """Return the values that sorting, on the device, puts at some places."""
-        xp = self.place.xp
-        return self.place.fetch(self.place.take(xp.sort(self.place.send(values)), self.place.send(np.array(places))))
+    def _ordered(self, deviation: Array, places: list[int]) -> Array:
+        """Return the deviations that sorting, on the device, puts at some places of those that are not 0."""
+        n_constant = self.n_features - int(np.count_nonzero(self.varies))
+        return values_at(self.place, self.place.send(deviation)[None, :], np.array([places]) + n_constant)[0]
+
+    @computed_once
+    def columns(self) -> Columns:
+        send, explained = self.place.send, self.explained_energy
+        explained = explained if isinstance(explained, float) else send(explained)
+        mean, scale, varies, energy = map(send, (self.mean, self.scale, self.varies, self.column_energy))
+        return Columns(self.place.xp, mean, scale, varies, energy, explained, send(self.pull_norms()))
+
+    @computed_once
+    def centre(self) -> Any:
+        """Means from which those of parts of the samples differ little, on the device."""
+        return self.place.send(np.where(self.varies, self.origin, self.mean))
 
     def _centre(self, X: Any) -> tuple[Array, Array]:
         """Set the base and the means; return the remaining correction of the base, and the norms of the features.
@@ -133,10 +147,10 @@ class DeviceDesign(Design):
         self._explained = np.where(self.varies, np.maximum(np.square(before) - np.square(length), 0.0), 0.0)
         return np.zeros_like(shift), length
 
-    def _refuse_overflow(self, length: Array) -> None:
+    def _refuse_overflow(self, largest: float) -> None:
         """Raise an error for features so large that their products, which are scaled afterwards, may overflow."""
         limit = safe_limit(self.dtype) ** 2
-        if not float(length.max()) < limit:
+        if not largest < limit:
             raise ValueError(
                 f"A feature of X has a deviation above {limit / self._unit:.1g}; on a device the sums of such values may "
                 f"overflow in {self.dtype.name}. Divide X by a constant."
@@ -317,3 +331,17 @@ class DeviceDesign(Design):
         counts = np.ones(self.n_samples) if values is None else values
         energies = self.place.fetch(energies) + float(xp.sum(shift * shift)) * counts
         return float((energies / np.maximum(counts, 1.0)).max())
+
+
+def values_at(place: Place, lines: Any, places: Array) -> Array:
+    """Return the values that sorting puts at some places of each line, (n_lines, n_places).
+
+    Examples
+    --------
+    >>> values_at(Place(np.empty(0)), np.array([[3.0, 1.0, 2.0]]), np.array([[0, 2]]))
+    array([[1., 3.]])
+    """
+    n_lines, n_values = lines.shape
+    chosen = (places + n_values * np.arange(n_lines)[:, None]).ravel()
+    flat = place.xp.reshape(place.xp.sort(lines, axis=1), (n_lines * n_values,))
+    return place.fetch(place.take(flat, place.send(chosen))).reshape(n_lines, -1)

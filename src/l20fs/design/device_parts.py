@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from l20fs.design.adjustment import LEAST_LEFT, SMALL_SHARE
-from l20fs.design.base import Design, Likely
-from l20fs.design.column_scale import ColumnScale
-from l20fs.design.device import PART_ELEMENTS, DeviceDesign
+from l20fs.design.base import Columns, ColumnSummary, Design, Likely
+from l20fs.design.column_scale import divisors_of, leading_places
+from l20fs.design.device import PART_ELEMENTS, DeviceDesign, values_at
 from l20fs.design.meeting import computed_once
 from l20fs.design.parts import Part, SharedSamples
 from l20fs.design.sample_weights import SampleWeights
+from l20fs.design.tolerances import refuse_huge_values, refuse_overflow
 from l20fs.inputs.devices import Place, working_dtype
 from l20fs.typing import Array, Scale
 
@@ -86,9 +87,33 @@ class PartMoments(NamedTuple):
 
     @staticmethod
     def answer(requests: list[PartMoments]) -> list[Any]:
-        """Return the moments for all weights, from one pass."""
-        found = requests[0].base.measure_parts(np.stack([request.weights for request in requests]))
-        return [found[number, :, :] for number in range(len(requests))]
+        """Return the moments for all weights, from one pass, with their :class:`Lengths`."""
+        base = requests[0].base
+        found = base.measure_parts(np.stack([request.weights for request in requests]))
+        lengths = Lengths.of(base.place, found[:, 1, :])
+        return [(found[number, :, :], lengths[number]) for number in range(len(requests))]
+
+
+class Lengths(NamedTuple):
+    """Norms of columns in a few numbers: how many are unknown (below 0) or above 0, the largest, and a few in order."""
+
+    n_unknown: int
+    n_varying: int
+    largest: float
+    ordered: Array
+
+    @classmethod
+    def of(cls, place: Place, lengths: Any) -> list[Lengths]:
+        """Describe lines of norms on a device, all of them by two small transfers."""
+        xp = place.xp
+        ones, nothing = xp.ones_like(lengths), xp.zeros_like(lengths)
+        counts = [xp.sum(xp.where(are, ones, nothing), axis=1) for are in (lengths < 0.0, lengths > 0.0)]
+        n_unknown, n_varying, largest = place.fetch(xp.stack([*counts, xp.max(lengths, axis=1)]))
+        n_varying = n_varying.astype(np.int64)
+        places = np.array([leading_places(max(1, number)) for number in n_varying])
+        ordered = values_at(place, lengths, places + (lengths.shape[1] - np.maximum(n_varying, 1))[:, None])
+        found = zip(n_unknown.astype(int).tolist(), n_varying.tolist(), largest.tolist(), ordered, strict=True)
+        return [cls(*numbers) for numbers in found]
 
 
 class DevicePartDesign(DeviceDesign):
@@ -101,6 +126,7 @@ class DevicePartDesign(DeviceDesign):
         base = part.shared.base(sample_weights.fit_intercept)
         self._part, self._whole, self.sample_weights, self.place = part, base, sample_weights, base.place
         self.n_samples, self.n_features = part.shape
+        self.is_temporary = not part.is_whole
         self.n_stored, self.dtype, self.array_dtype = 0, base.dtype, base.array_dtype
         self._weights = None if sample_weights.values is None else self.place.send(sample_weights.values)
         self._root = None if sample_weights.root is None else self.place.send(sample_weights.root)
@@ -109,44 +135,96 @@ class DevicePartDesign(DeviceDesign):
         places = np.full(base.n_samples, self.n_samples)
         places[part.rows] = np.arange(self.n_samples)
         self._places = self.place.send(places)
-        self._unit = float(np.sqrt(sample_weights.total))
-        shift, length, norms = self._moments()
-        self._refuse_overflow(length)
-        before, self._basis = length, None
+        self._unit, self._basis = float(np.sqrt(sample_weights.total)), None
+        shift, length, norms, lengths = self._moments()
+        explained: Any = 0.0
         if sample_weights.basis is not None:
             self._basis = self.place.send(sample_weights.basis)
-            length = self._adjusted(length)
-        lengths = (length, self.varies, sample_weights.total, scale, self.dtype)
-        rest = np.zeros_like(length)
-        self._keep_scale(ColumnScale.of_lengths(*lengths, mean=self.mean, rest=rest, ordered=self._ordered))
+            before, self.varies = length, self.place.fetch(length > 0.0)
+            length = self.place.send(self._adjusted(self.place.fetch(before)))
+            lengths = Lengths.of(self.place, length[None, :])[0]
+            explained = self.place.xp.square(before) - self.place.xp.square(length)
+        inverse = self._scale_there(scale, length, norms, explained, lengths)
+        self._units = self.place.xp.stack([shift, inverse])
+        self._factor = self.place.xp.astype(base.columns.scale * inverse, self.array_dtype)
+
+    def _moments(self) -> tuple[Any, Any, Any, Lengths]:
+        """Return the means less the origin, the norms of the centred columns, and those of the base; set the means."""
+        base, weights, place = self._whole, self.sample_weights, self.place
+        spread = np.zeros(base.n_samples)
+        spread[self._part.rows] = 1.0 if weights.values is None else weights.values
+        found, lengths = self._part.shared.meeting.ask(PartMoments(base, spread))
+        self._refuse_overflow(lengths.largest)
+        self._mean = base.centre + found[0, :]
+        if not lengths.n_unknown:
+            return found[0, :], found[1, :], found[2, :], lengths
+        shift, length, norms = place.fetch(found)
+        mean, unclear = place.fetch(self._mean), np.flatnonzero(length < 0.0)
+        origin, offset, length[unclear] = self._measure_exactly(self._part.shared.X, unclear)
+        self._refuse_overflow(float(length.max()))
+        mean[unclear] = origin + offset
+        shift[unclear] = (origin - base.origin[unclear]) + offset
+        self._mean, found = place.send(mean), place.send(np.stack([shift, length, norms]))
+        return found[0, :], found[1, :], found[2, :], Lengths.of(place, found[1:2, :])[0]
+
+    def _scale_there(self, scale: Scale | Array, length: Any, norms: Any, explained: Any, lengths: Lengths) -> Any:
+        """Choose the scale by the norms of the columns and keep what follows on the device; return the factors."""
+        xp, place, total, n_varying = self.place.xp, self.place, self.sample_weights.total, lengths.n_varying
+        scale = scale if isinstance(scale, str) else place.send(scale)
+        deviation, varies = length / self._unit, length > 0.0
+        ones, nothing = xp.ones_like(length), xp.zeros_like(length)
+        self.scale_rule, divisors = divisors_of(
+            scale, deviation, varies, lambda _: lengths.ordered / self._unit, n_varying=n_varying
+        )
+        inverse = xp.where(varies, ones / divisors, nothing)
+        energy = total * xp.where(varies, ones, nothing) if self.scale_rule == "zscore" else xp.square(length / divisors)
+        known = [xp.max(deviation / divisors), xp.max(energy), xp.sum(energy)]
+        known += [xp.min(xp.where(varies, divisors, ones * np.inf)), xp.max(divisors)]
+        self.largest_deviation, largest, together, smallest, largest_scale = place.fetch(xp.stack(known)).tolist()
+        refuse_overflow(np.array(largest_scale))
+        if self.scale_rule != "zscore":
+            refuse_huge_values(np.array([self.largest_deviation]), self.dtype)
+        self.summary = ColumnSummary(n_varying, largest, together / max(1, n_varying), smallest)
         if self._basis is not None:
-            explained = np.maximum(np.square(before) - np.square(length), 0.0)
-            self.explained_energy = np.where(self.varies, explained, 0.0) / np.square(self.scale)
-        inverse = self.varies / self.scale
-        self._norms = norms * inverse
-        self._units = self.place.xp.stack([shift, self.place.send(inverse)])
-        self._factor = self.place.send(base.scale * inverse, self.array_dtype)
+            explained = xp.where(explained > 0.0, explained, nothing) * xp.square(inverse)
+        self._there = Columns(xp, self._mean, divisors, varies, energy, explained, norms * inverse)
+        return inverse
+
+    @property
+    def columns(self) -> Columns:
+        return self._there
+
+    # Few fits need what follows in memory.
+
+    @computed_once
+    def mean(self) -> Array:
+        """Means of the features."""
+        return self.place.fetch(self._mean)
+
+    @computed_once
+    def scale(self) -> Array:
+        """Divisors of the features."""
+        return self.place.fetch(self._there.scale)
+
+    @computed_once
+    def varies(self) -> Array:
+        """Mask of the features that vary."""
+        return self.place.fetch(self._there.varies)
+
+    @computed_once
+    def column_energy(self) -> Array:
+        """Squared norms of the columns of X~."""
+        return self.place.fetch(self._there.energy)
+
+    @computed_once
+    def explained_energy(self) -> Array | float:
+        """Squared norms of what nuisances explain."""
+        explained = self._there.explained
+        return explained if isinstance(explained, float) else self.place.fetch(explained)
 
     @property
     def origin(self) -> Array:
         return self.mean
-
-    def _moments(self) -> tuple[Any, Array, Array]:
-        """Set the means; return them there less the origin, the norms of the centred columns, and those of the base."""
-        base, weights, place = self._whole, self.sample_weights, self.place
-        spread = np.zeros(base.n_samples)
-        spread[self._part.rows] = 1.0 if weights.values is None else weights.values
-        found = self._part.shared.meeting.ask(PartMoments(base, spread))
-        shift, length, norms = place.fetch(found)
-        self.mean = np.where(base.varies, base.origin, base.mean) + shift
-        unclear, shift_there = np.flatnonzero(length < 0.0), found[0, :]
-        if len(unclear):
-            origin, offset, length[unclear] = self._measure_exactly(self._part.shared.X, unclear)
-            self.mean[unclear] = origin + offset
-            shift[unclear] = (origin - base.origin[unclear]) + offset
-            shift_there = place.send(shift)
-        self.varies = length > 0.0
-        return shift_there, length, norms
 
     def _columns(self, X: Any, features: Any) -> Any:
         return self.place.take(self.place.take(X, features, 1), self._rows)
@@ -211,7 +289,7 @@ class DevicePartDesign(DeviceDesign):
 
     def pull_norms(self) -> Array:
         """Return the norm of each feature as used by :meth:`products`, which neither centres nor adjusts."""
-        return self._norms
+        return self.place.fetch(self._there.norms)
 
     def push(self, rows: Array, values: Array, *, likely: Likely | None = None) -> Array:
         image: Any = 0.0

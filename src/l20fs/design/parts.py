@@ -58,6 +58,8 @@ class Part:
     def __init__(self, shared: SharedSamples, rows: Array) -> None:
         self.shared, self.rows = shared, rows
         self.shape = (len(rows), shared.shape[1])
+        #: Whether the ranking is all that the fit is for.
+        self.for_ranking = False
         self.dtype = shared.dtype
 
     def __getitem__(self, key: Any) -> Any:

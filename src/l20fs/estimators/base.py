@@ -8,6 +8,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -113,6 +114,11 @@ class BaseSelector(SelectorMixin, BaseEstimator):
             self._learn(*self._prepare(X, y))
             self._warn_if_short()
         return self
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:  # which scikit-learn reads off the signature again and again
+        return super()._get_param_names()
 
     @contextmanager
     def _fitting(self) -> Iterator[None]:

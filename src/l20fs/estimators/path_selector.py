@@ -28,7 +28,7 @@ LARGEST_SEARCHED = 100
 class PathSelector(BaseSelector):
     """Base of selectors with a :class:`~l20fs.SolutionPath`.
 
-    ``_learn`` of a subclass sets ``path_`` and ``scores_``, and ``ebic_`` if ``n_features_to_select`` is ``"ebic"``.
+    ``_learn`` of a subclass sets ``path_``, and ``ebic_`` if ``n_features_to_select`` is ``"ebic"``.
     """
 
     path_: SolutionPath
@@ -85,6 +85,11 @@ class PathSelector(BaseSelector):
         if self.path_.n_selectable == self.n_features_in_:
             return super()._shortage(k, n_units, n_selectable)
         return f", but only {n_selectable} of {n_units} {self._units} may be selected; these are returned."
+
+    @property
+    def scores_(self) -> Array:  # type: ignore[override]  # of all features, which may still be on a device
+        """Score of each feature; larger is better."""
+        return self.path_.scores
 
     @property
     def ranking_(self) -> Array:  # type: ignore[override]  # of all features, which are only sorted when one asks for it

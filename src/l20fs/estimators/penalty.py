@@ -32,8 +32,8 @@ def make_penalty(varies: Array, names: Array | None = None, **constraints: Any) 
 
 def penalty_of(selector: Any, varies: Array, names: Array | None) -> RowPenalty:
     """Return the penalty that the parameters of a selector ask for, under which something may be selected."""
-    constraints = {name: getattr(selector, name) for name in FEATURE_CONSTRAINTS}
-    if all(value is None for value in constraints.values()):
+    constraints = _feature_constraints(selector)
+    if not constraints:
         return RowPenalty.plain(len(varies))
     penalty = make_penalty(varies, names, **constraints)
     if not penalty.n_selectable(varies):
@@ -43,9 +43,18 @@ def penalty_of(selector: Any, varies: Array, names: Array | None) -> RowPenalty:
     return penalty
 
 
+def _feature_constraints(selector: Any) -> dict[str, Any]:
+    """Return the feature constraints of a selector by name; none if all of them are None."""
+    constraints = {name: getattr(selector, name) for name in FEATURE_CONSTRAINTS}
+    return {} if all(value is None for value in constraints.values()) else constraints
+
+
 def panel_penalty(selector: Any, problem: LeastSquares, targets: Targets, names: Array | None) -> RowPenalty:
     """Return the penalty that the parameters of a selector ask for, with the rules of its ``constraints``."""
-    penalty, constraints = penalty_of(selector, problem.design.varies, names), selector.constraints
+    constraints = selector.constraints
+    if not _feature_constraints(selector) and (constraints is None or constraints.are_empty):
+        return RowPenalty.plain(problem.n_features)
+    penalty = penalty_of(selector, problem.design.varies, names)
     if constraints is None or constraints.are_empty:
         return penalty
     rules = rules_of(constraints, penalty, problem, targets, names)

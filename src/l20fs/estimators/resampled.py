@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from l20fs.design import make_design
+from l20fs.design import Part, make_design
 from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.path_selector import PathSelector
 from l20fs.estimators.penalty import penalty_of
@@ -66,15 +66,22 @@ class Work(NamedTuple):
         forget_absent_classes(selector, y)
         metadata = {name: values[rows] for name, values in self.metadata.items()}
         try:
-            selector.fit(samples_of(self.X, rows), y, **metadata)
+            selector.fit(self._part(selector, rows), y, **metadata)
         except ValueError as error:
             raise ValueError(
                 f"Resample {resample + 1} of {self.n_resamples}, with {len(rows)} samples, failed: {error}"
             ) from error
         return pick_best(selector, self.units)
 
+    def _part(self, selector: Any, rows: Array) -> Any:
+        """Return the samples of a resample; of an L20Selector, only the ranking is needed."""
+        part = _samples_of(self.X, rows)
+        if isinstance(part, Part):
+            part.for_ranking = type(selector) is L20Selector
+        return part
 
-def samples_of(X: Any, rows: Array) -> Any:
+
+def _samples_of(X: Any, rows: Array) -> Any:
     """Return some samples of X, where X is."""
     if not is_device_array(X):
         return X[rows]
@@ -137,8 +144,11 @@ def pick_best(selector: Any, units: Units) -> Picked:
             "one of l20fs.methods."
         )
     support = np.asarray(selector.support_)
-    is_ranked = np.isfinite(selector.scores_) if hasattr(selector, "scores_") else np.ones(len(support), dtype=bool)
-    size, n_ranked = (units.count(mask) for mask in (support, is_ranked))
+    if is_path and units.are_features:
+        size, n_ranked = units.count(support), selector.path_.n_ranked
+    else:
+        is_ranked = np.isfinite(selector.scores_) if hasattr(selector, "scores_") else np.ones(len(support), dtype=bool)
+        size, n_ranked = (units.count(mask) for mask in (support, is_ranked))
     n_kept = max(size, min(getattr(selector, "max_features", None) or 0, n_ranked))
     if is_path and units.are_features:
         leading = selector.path_.leading(n_kept)

@@ -435,7 +435,9 @@ class L20Selector(PathSelector):
         if self.n_features_to_select is None:
             k_max = max(k_max, int(path.sizes[-1]))
         k_max = min(k_max, path.n_selectable)
-        self.path_ = path.with_refits(problem, k_max, value)
+        # Where the ranking is all that is asked for, a path that was followed to its end needs no more.
+        is_enough = isinstance(X, Part) and X.for_ranking and path.sizes[-1] >= k_max
+        self.path_ = path if is_enough else path.with_refits(problem, k_max, value)
         if self.loss == "l21":  # for statistics of all samples
             problem = problem.reweighted(bounded_weights(self.sample_weights_, targets.sample_weight))
         if self.n_features_to_select == "ebic":
@@ -445,7 +447,6 @@ class L20Selector(PathSelector):
             self._certify(problem, penalty, k_max)
             if solver.robust_to:
                 self._certify_failures(problem, penalty)
-        self.scores_ = path.scores
         self.objective_ = path.objectives
         self.n_iter_ = max(1, int(path.n_iters.sum()))
         self._keep_model(problem, targets)

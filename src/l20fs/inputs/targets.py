@@ -62,6 +62,10 @@ def encode_targets(y: Array, task: Task = "auto", *, fit_intercept: bool = True)
         return numeric_targets(y, for_labels="task='classification'", fit_intercept=fit_intercept)
     if task == "auto" and y.dtype.kind == "f" and np.abs(y).max(initial=0.0) > LARGEST_WHOLE:
         return numeric_targets(y, for_labels="task='classification'", fit_intercept=fit_intercept)
+    if y.ndim == 1 and y.dtype.kind in "biuU":  # labels, of which scikit-learn warns if they hardly repeat
+        targets = _one_hot(y)
+        if 2 * targets.Y.shape[1] <= len(y):
+            return targets
     try:
         with np.errstate(invalid="ignore"):  # large numbers are no whole numbers, which it finds out by a conversion
             kind = type_of_target(y, input_name="y", raise_unknown=True)

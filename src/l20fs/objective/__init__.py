@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from l20fs.design import Design, Scale, make_design
+from l20fs.inputs.devices import as_numpy
 from l20fs.objective.gram_least_squares import GramLeastSquares
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.typing import Array
@@ -55,24 +57,27 @@ def make_problem(
     return problem
 
 
-def _tell_less(design: Design, explained: Callable[[], Array]) -> bool:
+def _tell_less(design: Design, explained: Callable[[], Any]) -> bool:
     """Return whether features that vary more explain clearly less, by the squared products of features and targets.
 
-    ``explained`` returns these products.
+    ``explained`` returns these products, where the columns of the design are; from a device come six numbers.
     """
-    seen = design.column_energy > 0.0  # neither constant nor so small beside the others that its square underflows
-    is_seen = slice(None) if seen.all() else seen
-    energy = design.column_energy[is_seen]
-    log_deviation = np.sqrt(energy)
-    log_deviation *= design.scale[is_seen]
-    np.log(log_deviation, out=log_deviation)
-    if not np.ptp(log_deviation):
+    columns = design.columns
+    xp, scale, energy = columns.xp, columns.scale, columns.energy
+    seen = energy > 0.0  # neither constant nor so small beside the others that its square underflows
+    nothing, ones = xp.zeros_like(energy), xp.ones_like(energy)
+    energy, n_seen = xp.where(seen, energy, ones), xp.sum(xp.where(seen, ones, nothing))
+    share = xp.where(seen, explained() / energy, nothing)
+    top = xp.max(share)
+    share = share / xp.where(top > 0.0, top, xp.ones_like(top))  # the units of the targets do not matter, nor their squares
+    found, spreads = [n_seen], []
+    for vector in (share, xp.where(seen, xp.log(xp.sqrt(energy) * scale), nothing)):
+        highest = xp.max(xp.where(seen, vector, nothing - np.inf))
+        found.append(xp.sum(xp.where(seen & (vector != highest), ones, nothing)))
+        spreads.append(xp.where(seen, vector - xp.sum(vector) / n_seen, nothing))
+    share, log_deviation = spreads
+    found += [xp.sum(share * log_deviation), xp.sum(share * share), xp.sum(log_deviation * log_deviation)]
+    n_seen, n_shares, n_deviations, product, *squares = as_numpy(xp.stack(found)).tolist()
+    if not n_shares or not n_deviations:  # they are all the same
         return False
-    log_deviation -= log_deviation.mean()
-    share = explained()[is_seen] / energy
-    share /= share.max() or 1.0  # the units of the targets do not matter, nor do their squares underflow
-    if not np.ptp(share):
-        return False
-    share -= share.mean()
-    correlation = share @ log_deviation / np.sqrt((share @ share) * (log_deviation @ log_deviation))
-    return bool(correlation < -max(CONTRARY_CORRELATION, 2.0 / np.sqrt(len(energy))))
+    return bool(product / math.sqrt(squares[0] * squares[1]) < -max(CONTRARY_CORRELATION, 2.0 / math.sqrt(n_seen)))

@@ -93,7 +93,7 @@ class LeastSquares:
             refuse_extreme_targets(self.targets, 2.0 * self.null_loss, self.design)
         #: Strength of the ridge term in units of the mean squared norm of a feature, and mu.
         self.relative_ridge = float(ridge(self.design) if callable(ridge) else ridge)
-        self.ridge = self.relative_ridge * float(self.design.column_energy.mean(where=self.design.varies))
+        self.ridge = self.relative_ridge * self.design.summary.mean_energy
 
     def _adjusted(self, targets: Array) -> Array:
         """Project nuisances out of centred targets; a target that they explain altogether becomes zero."""
@@ -177,18 +177,18 @@ class LeastSquares:
         design = self.design
         return design.products(design.place.send(self.targets) if design.location == "device" else self.targets)
 
-    def squared_target_products(self) -> Callable[[], Array]:
+    def squared_target_products(self) -> Callable[[], Any]:
         """Return a function for the squared norm of the products of each feature with the targets.
 
-        A device computes them before they are asked for, while the host goes on.
+        A device computes them before they are asked for, while the host goes on, and keeps them.
         """
         if self.design.location == "blocks":
             return lambda: self.design.squared_lengths(self.targets)
         if self.design.location == "memory":
             return lambda: squared_row_norms(self.target_products.T)
-        place, products = self.design.place, self.target_products
-        squares = place.xp.sum(products * products, axis=0)
-        return lambda: place.fetch(squares)
+        products = self.target_products
+        squares = self.design.place.xp.sum(products * products, axis=0)
+        return lambda: squares
 
     def gradient(self, residual: Array, rows: Array, values: Array) -> Gradient:
         """Return the gradient of f at the weights ``values`` of the features ``rows``; takes one pass over X."""

@@ -47,8 +47,7 @@ def ridge_on(ridge: float | str, targets: Targets, design: Design) -> float:
     """Return the strength of the ridge term on a design: the given number, or that of ``"auto"``."""
     if not isinstance(ridge, str):
         return float(ridge)
-    n_features = int(np.count_nonzero(design.varies))
-    return auto_ridge(n_features, design.sample_weights.total, for_labels=targets.classes is not None)
+    return auto_ridge(design.summary.n_varying, design.sample_weights.total, for_labels=targets.classes is not None)
 
 
 def auto_ridge_for(X: Any, sample_weights: SampleWeights, *, for_labels: bool) -> float:

@@ -10,6 +10,7 @@ infinite cost never does.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -47,9 +48,12 @@ class RowPenalty:
     rules: PanelRules | None = None
 
     @classmethod
+    @lru_cache(maxsize=2)  # the fits of a search share it, and what is found out about it
     def plain(cls, n_features: int) -> RowPenalty:
         """Return the penalty of the paper: single features with cost 1."""
-        return cls(np.arange(n_features), np.ones(n_features))
+        penalty = cls(np.arange(n_features), np.ones(n_features))
+        penalty.unit_of.flags.writeable = penalty.costs.flags.writeable = False
+        return penalty
 
     @classmethod
     def of_groups(cls, labels: Any, factors: Any) -> RowPenalty:

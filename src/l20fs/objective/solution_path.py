@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from l20fs.design.meeting import computed_once
+from l20fs.inputs.devices import Place
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.nested_rules import NestedRules, NestedSquares
 from l20fs.objective.panel_rules import PanelRules
@@ -133,7 +134,7 @@ class SolutionPath:
         problem: LeastSquares,
         stages: Sequence[Stage],
         values: Array,
-        closeness: Array,
+        closeness: Array | Callable[[], Array],
         penalty: RowPenalty | None = None,
     ) -> SolutionPath:
         """Assemble a path, ranked by norm.
@@ -146,8 +147,8 @@ class SolutionPath:
             Solution at each lambda, largest lambda first.
         values : array of shape (n_targets, n_rows)
             Weights of the rows of the last stage.
-        closeness : array of shape (n_units,)
-            Closeness to entry, at least 0, which ranks the units that were never non-zero.
+        closeness : array of shape (n_units,), or callable
+            Closeness to entry, at least 0, which ranks the units that were never non-zero; or a function that returns it.
         penalty : RowPenalty, optional
             Costs of the rows; 1 for each by default.
 
@@ -161,34 +162,54 @@ class SolutionPath:
         indices = np.concatenate([stage.rows for stage in stages])
         norms = np.concatenate([stage.norms for stage in stages])
         occupied = Occupied.of(n_nonzero, indices, norms, penalty.unit_of)
-        rules, scores = score_rows(occupied, closeness.astype(np.float64), penalty, problem.design.varies)
-        return cls(
-            alphas=np.array([stage.alpha for stage in stages]),
-            losses=np.array([stage.loss for stage in stages]),
-            lipschitz=np.array([stage.lipschitz for stage in stages]),
-            n_iters=np.array([stage.n_steps for stage in stages]),
-            converged=np.array([stage.converged for stage in stages]),
-            indptr=np.concatenate([[0], np.cumsum(n_nonzero)]),
-            indices=indices,
-            norms=norms,
-            rules=rules[penalty.unit_of] if penalty.has_groups else rules,
-            scores=scores[penalty.unit_of] if penalty.has_groups else scores,
-            coef_rows=stages[-1].rows,
-            coef_values=values,
-            x_mean=problem.design.mean,
-            x_scale=problem.design.scale,
-            y_mean=problem.y_mean,
-            y_scale=problem.y_scale,
-            refit_triangle=np.empty((0, 0)),
-            refit_targets=np.empty((0, problem.n_targets)),
-            refit_losses=np.empty(0),
-            ridge=np.array(problem.ridge),
-            null_loss=np.array(problem.null_loss),
-            tie=np.array(problem.tie),
-            lower_bounds=np.empty(0),
-            costs=np.array([stage.price for stage in stages]),
-            unit_of=penalty.unit_of,
-        )
+        known: dict[str, Array] = {
+            "alphas": np.array([stage.alpha for stage in stages]),
+            "losses": np.array([stage.loss for stage in stages]),
+            "lipschitz": np.array([stage.lipschitz for stage in stages]),
+            "n_iters": np.array([stage.n_steps for stage in stages]),
+            "converged": np.array([stage.converged for stage in stages]),
+            "indptr": np.concatenate([[0], np.cumsum(n_nonzero)]),
+            "indices": indices,
+            "norms": norms,
+            "coef_rows": stages[-1].rows,
+            "coef_values": values,
+            "y_mean": problem.y_mean,
+            "y_scale": problem.y_scale,
+            "refit_triangle": np.empty((0, 0)),
+            "refit_targets": np.empty((0, problem.n_targets)),
+            "refit_losses": np.empty(0),
+            "ridge": np.array(problem.ridge),
+            "null_loss": np.array(problem.null_loss),
+            "tie": np.array(problem.tie),
+            "lower_bounds": np.empty(0),
+            "costs": np.array([stage.price for stage in stages]),
+            "unit_of": penalty.unit_of,
+        }
+
+        def finish() -> SolutionPath:
+            values = closeness() if callable(closeness) else closeness
+            rules, scores = score_rows(occupied, values.astype(np.float64), penalty, problem.design.varies)
+            if penalty.has_groups:
+                rules, scores = rules[penalty.unit_of], scores[penalty.unit_of]
+            path = cls(**known, rules=rules, scores=scores, x_mean=problem.design.mean, x_scale=problem.design.scale)
+            return path._sorted_on(problem.design.place if problem.design.location == "device" else None)
+
+        if problem.design.is_temporary and penalty.is_plain and callable(closeness):
+            return DeferredPath.by_entry(known, finish, problem.design.place, problem.design.summary.n_varying)
+        return finish()
+
+    def _with(self, **changes: Array) -> SolutionPath:
+        """Return this path with other arrays."""
+        return replace(self, **changes)._sorted_on(vars(self).get("_place"))
+
+    def _sorted_on(self, place: Place | None) -> SolutionPath:
+        """Return this path, whose features are sorted on a device if there is one; not those of a file or a copy."""
+        if place is not None:
+            vars(self)["_place"] = place
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_place"}
 
     def __repr__(self) -> str:
         return (
@@ -208,7 +229,11 @@ class SolutionPath:
     @computed_once
     def ranking(self) -> Array:
         """Rank of the unit of each feature, from 1."""
-        order = order_descending(self._of_units(self.scores), rtol=float(self.tie))
+        place, scores = vars(self).get("_place"), self._of_units(self.scores)
+        if place is None:
+            order = order_descending(scores, rtol=float(self.tie))
+        else:
+            order = place.fetch(order_descending(place.send(scores), rtol=float(self.tie)))
         is_excluded = self._of_units(self.rules == RULES.index("excluded"))[order]
         order = np.concatenate([order[~is_excluded], order[is_excluded]])
         ranks = np.empty(len(order), dtype=np.intp)
@@ -361,7 +386,7 @@ class SolutionPath:
         lift(scores, is_included)
         if self._has_groups:
             rules, scores = rules[self.unit_of], scores[self.unit_of]
-        return replace(self, rules=rules, scores=scores)
+        return self._with(rules=rules, scores=scores)
 
     def under(self, panel_rules: PanelRules, n_whole: int) -> SolutionPath:
         """Return this path with a ranking of which the first k units meet rules, for every k from the least size on.
@@ -597,12 +622,12 @@ class SolutionPath:
         """
         rows = self.support(k_max)
         triangle, targets = problem.factor(rows)
-        path = replace(self, refit_triangle=triangle, refit_targets=targets)
+        path = self._with(refit_triangle=triangle, refit_targets=targets)
         if value is None:
             return path
         squares = NestedSquares.of(triangle, targets, np.arange(len(rows) + 1))
         losses = [value(problem, rows[:end], squares.weights(end).T) for end in range(len(rows) + 1)]
-        return replace(path, refit_losses=np.array(losses))
+        return path._with(refit_losses=np.array(losses))
 
     @property
     def largest_refit(self) -> int:
@@ -741,7 +766,7 @@ class SolutionPath:
         SolutionPath
             The same path with these bounds.
         """
-        return replace(self, lower_bounds=lower_bounds)
+        return self._with(lower_bounds=lower_bounds)
 
     def gap(self, k: int) -> float:
         """Return an upper bound on the relative excess of f of the best k features of the ranking over the optimum.
@@ -832,3 +857,69 @@ class SolutionPath:
                     return cls(**{f.name: stored[f.name] for f in fields(cls)})
             except Exception as error:  # a damaged archive fails in a dozen ways, in zipfile, zlib, struct and numpy
                 raise ValueError(f"{os.fspath(file)!r} is not a path file written by SolutionPath.save: {error}") from error
+
+
+class DeferredPath(SolutionPath):
+    """Path of a fit on a device inside a search, which reads the best features and little more.
+
+    What is as long as X has features comes to the host when it is first read. Every feature is a unit, and costs 1.
+    """
+
+    #: Attributes that do not depend on the numbers per feature.
+    FREE = frozenset({"refit_triangle", "refit_targets", "refit_losses", "lower_bounds"})
+
+    _finish: Callable[[], SolutionPath]
+    _place: Place
+    _n_ranked: int
+
+    @classmethod
+    def by_entry(
+        cls, known: dict[str, Array], finish: Callable[[], SolutionPath], place: Place, n_ranked: int
+    ) -> DeferredPath:
+        """Return a path ranked by entry of which some arrays are known, and ``finish`` returns all, ranked by norm."""
+        return cls._of({**known, "_finish": lambda: finish().ranked_by("entry"), "_place": place, "_n_ranked": n_ranked})
+
+    @classmethod
+    def _of(cls, state: dict[str, Any]) -> DeferredPath:
+        path = cls.__new__(cls)
+        vars(path).update(state)
+        return path
+
+    def __getattr__(self, name: str) -> Array:
+        if name not in ("rules", "scores", "x_mean", "x_scale"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return self._array(name)
+
+    def _array(self, name: str) -> Array:
+        whole = vars(self)["_finish"]()
+        vars(self).update({name: getattr(whole, name) for name in ("rules", "scores", "x_mean", "x_scale")})
+        return vars(self)[name]
+
+    def _whole(self) -> SolutionPath:
+        """Return the path with all arrays."""
+        return SolutionPath(**{field.name: getattr(self, field.name) for field in fields(self)})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _path_of, ({field.name: getattr(self, field.name) for field in fields(self)},)
+
+    def _with(self, **changes: Array) -> SolutionPath:
+        return self._of(vars(self) | changes) if changes.keys() <= self.FREE else replace(self._whole(), **changes)
+
+    def ranked_by(self, ranking: Ranking) -> SolutionPath:
+        return self if ranking == "entry" else self._whole().ranked_by(ranking)
+
+    n_features = n_units = n_selectable = property(lambda self: len(self.unit_of))
+    n_included = least_size = property(lambda self: 0)
+    n_ranked = property(lambda self: self._n_ranked)
+    sizes = SolutionPath.n_nonzero
+
+    @computed_once
+    def _top(self) -> Array:
+        scores = self._entry_scores()
+        rows = self.coef_rows[scores > 0.0]
+        return rows[order_descending(scores[scores > 0.0], rtol=float(self.tie))]
+
+
+def _path_of(arrays: dict[str, Array]) -> SolutionPath:
+    """Return a path in full, for one that is copied to elsewhere."""
+    return SolutionPath(**arrays)

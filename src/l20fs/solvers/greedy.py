@@ -414,6 +414,6 @@ def stage_of(active: ActiveSet, alpha: float, *, loss: float | None = None, n_st
 def path_of(active: ActiveSet, stages: list[Stage]) -> SolutionPath:
     """Assemble the path that ends with the rows of an active set, ranked by entry."""
     values = active.weights[:, np.argsort(active.rows)]
-    path = SolutionPath.from_stages(active.problem, stages, values, active.closeness(), active.penalty)
+    path = SolutionPath.from_stages(active.problem, stages, values, active.closeness, active.penalty)
     path = path.ranked_by("entry")
     return path if active.admission is None else path.under(active.admission.rules, n_whole=active.admission.n_whole)

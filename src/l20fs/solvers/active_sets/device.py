@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg.lapack import dtrtri
 
-from l20fs.design import clear_rooms, smallest_rooms
+from l20fs.design import Rooms
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.prox import squared_row_norms
 from l20fs.objective.row_penalty import RowPenalty
@@ -51,7 +51,7 @@ PART_ELEMENTS = 1 << 25
 RIVALRY, MOST_RIVALS = 200.0, 4096
 
 #: Rows for which the lines of a basis have places at first.
-FIRST_PLACES = 512
+FIRST_PLACES = 128
 
 
 class DeviceBasis(Triangle):
@@ -170,13 +170,12 @@ class DeviceActiveSet(ActiveSet):
         self.basis = DeviceBasis(problem)
         self._residual = self._place.send(problem.targets)
         self._products = problem.target_products
-        self._energies = self._place.send(design.column_energy)
-        self._smallest_room = smallest_rooms(design)
-        self._clear_room = clear_rooms(design, self._smallest_room)
-        self._may_be_close = problem.ridge <= float(self._clear_room.max())
-        is_constant = ~design.varies
-        self._smallest_room[is_constant] = self._clear_room[is_constant] = np.inf
-        self._needed_room = self._place.send(self._clear_room)  # infinite for the selected and the dependent rows
+        xp, self._energies, varies = self._place.xp, design.columns.energy, design.columns.varies
+        smallest, clear = Rooms.of(design)
+        self._may_be_close = problem.ridge <= float(xp.max(clear))
+        never = xp.full_like(clear, np.inf)  # for constant columns
+        self._smallest_room, self._clear_room = xp.where(varies, smallest, never), xp.where(varies, clear, never)
+        self._needed_room = self._clear_room  # infinite for the selected and the dependent rows
         self._has_close = False
         first, most = (max(FEWEST_AHEAD, n_lines - problem.n_targets) for n_lines in (FIRST_LINES, LINES_PER_PASS))
         self._ahead, self._most_ahead = first, most
@@ -189,7 +188,7 @@ class DeviceActiveSet(ActiveSet):
         return float(self._place.xp.max(self._gains))
 
     def _may_gain(self) -> Array:
-        may_gain = self._smallest_room < np.inf
+        may_gain = self._place.fetch(self._smallest_room < np.inf)
         may_gain[self.rows] = False
         return may_gain
 
@@ -197,11 +196,11 @@ class DeviceActiveSet(ActiveSet):
         return DeviceActiveSet(self.problem).merits()
 
     def grow(self, n_units: int, least: float = 0.0) -> int:
-        foreseen = self._look_ahead(1 if self._has_close else min(self._ahead, n_units), least)
+        foreseen, clear_room = self._look_ahead(1 if self._has_close else min(self._ahead, n_units), least)
         if not len(foreseen):
             return 0
         size = len(self)
-        directions = self.basis.extend(foreseen, self._clear_room[foreseen])
+        directions = self.basis.extend(foreseen, clear_room)
         n_right = self._settle(foreseen[: directions.shape[0]], directions, least)
         self.basis.cut(size + n_right)
         is_right = n_right == len(foreseen)
@@ -231,7 +230,7 @@ class DeviceActiveSet(ActiveSet):
     def _with_close(self, gains: Any, rows: Array) -> Any:
         """Return the gains with those of the close rows, measured in float64."""
         room, products = self.basis.measure(rows, self._residual)
-        has_room = room > self._smallest_room[rows]
+        has_room = room > self._place.fetch(self._place.take(self._smallest_room, self._place.send(rows)))
         gains_here, needed_here = self._place.fetch(gains).copy(), self._place.fetch(self._needed_room).copy()
         squares = 0.5 * np.einsum("ij,ij->j", products, products)
         gains_here[rows] = np.divide(squares, room, out=np.zeros_like(room), where=has_room)
@@ -244,26 +243,26 @@ class DeviceActiveSet(ActiveSet):
         # Nothing divided by infinity is nothing.
         return squares / xp.where(room > needed_room, 2.0 * room, xp.full_like(room, np.inf))
 
-    def _look_ahead(self, n_rows: int, least: float) -> Array:
-        """Return up to ``n_rows`` rows: the best of all, and those likely to follow."""
+    def _look_ahead(self, n_rows: int, least: float) -> tuple[Array, Array]:
+        """Return up to ``n_rows`` rows, the best of all and those likely to follow, and their clear room."""
         xp, place, design = self._place.xp, self._place, self._design
         n_candidates = min(max(FEWEST_CANDIDATES, CANDIDATES_PER_ROW * n_rows), design.n_features)
         candidates = xp.sort(xp.argsort(self._gains, descending=True)[:n_candidates])
         lines = design.lines(candidates, design.array_dtype)
         images = lines @ xp.astype(self.basis.directions, design.array_dtype).T
         gram = place.fetch(lines @ lines.T - images @ images.T)
-        vectors = [place.take(vector, candidates) for vector in (self._gains, self._energies)]
+        vectors = [place.take(vector, candidates) for vector in (self._gains, self._energies, self._clear_room)]
         vectors.append(xp.astype(candidates, xp.float64))
         products_there = xp.astype(place.take(self._products, candidates, 1), xp.float64, copy=False)
         table = xp.concat([products_there, xp.stack(vectors)])
-        *products, gains, energies, rows = place.fetch(table)
+        *products, gains, energies, clear_room, rows = place.fetch(table)
         first = best_of(gains, self.problem.tie)
         if gains[first] <= least:
-            return np.arange(0)
+            return np.arange(0), np.empty(0)
         outside = 0.0 if n_candidates == design.n_features else float(gains.min())
         room, may_gain = energies + self.problem.ridge, gains > 0.0
         positions = foresee(first, gram, np.array(products), room, n_rows, may_gain, outside, self.loss)
-        return rows[positions].astype(np.intp)
+        return rows[positions].astype(np.intp), clear_room[positions]
 
     def _settle(self, rows: Array, directions: Any, least: float) -> int:
         """Accept the foreseen rows, as far as each was the best of all; return their number."""
@@ -298,9 +297,11 @@ class DeviceActiveSet(ActiveSet):
         both = np.concatenate([rows, rivals])
         both_there = place.send(both)
         lines = xp.astype(place.take(pulled, both_there, 1), xp.float64, copy=False)
-        lines_here = place.fetch(xp.concat([lines, place.take(self._energies, both_there)[None, :]]))
-        squares, room = follow(targets, lines_here[:n_judged], lines_here[n_rows:-1], ridge + lines_here[-1])
-        is_clear = room > self._clear_room[both]
+        vectors = xp.stack([place.take(vector, both_there) for vector in (self._energies, self._clear_room)])
+        *lines_here, energies, clear_room = place.fetch(xp.concat([lines, vectors]))
+        images, products = np.array(lines_here[:n_judged]), np.array(lines_here[n_rows:])
+        squares, room = follow(targets, images, products, ridge + energies)
+        is_clear = room > clear_room
         gains = np.divide(0.5 * squares, room, out=np.zeros_like(room), where=is_clear)
         others = gains[:, n_judged:].T
         n_right = n_leading(
