@@ -42,7 +42,7 @@ LINES_PER_FIT = 96
 class Part:
     """Some samples of a shared X, which stay where they are; a fit takes it as its X.
 
-    ``part[samples]`` are some of them, ``part[:, columns]`` a few columns in memory.
+    ``part[samples]`` are some of them, ``part[:, columns]`` a few columns in memory, ``part[samples, columns]`` some of both.
     """
 
     ndim = 2
@@ -55,8 +55,8 @@ class Part:
     def __getitem__(self, key: Any) -> Any:
         if not isinstance(key, tuple):
             return Part(self.shared, self.rows[key])
-        columns = np.arange(self.shape[1])[key[1]]
-        found = self.shared.values(self.rows, np.atleast_1d(columns))
+        rows, columns = self.rows[key[0]], np.arange(self.shape[1])[key[1]]
+        found = self.shared.values(rows, np.atleast_1d(columns))
         return found if columns.ndim else found[:, 0]
 
     @property
@@ -255,7 +255,8 @@ class PartDesign(Design):
         weights, basis = self.sample_weights, self.sample_weights.basis
         assert basis is not None
         self._shares = self._products(basis) * self._base.scale
-        squares = np.maximum(found.squares - np.square(self._shares / found.unit).sum(axis=0), 0.0)
+        unit = np.where(found.varies, found.unit, np.inf)  # that of a column which is constant here may be tiny
+        squares = np.maximum(found.squares - np.square(self._shares / unit).sum(axis=0), 0.0)
         small = np.flatnonzero(found.varies & (squares <= SMALL_SHARE * found.squares))
         for block in blocks(len(small), self.n_samples):
             part = weights.times_root((self._raw(small[block]) - found.mean[small[block]]).T).T / found.unit[small[block]]
