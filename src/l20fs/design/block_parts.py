@@ -110,10 +110,10 @@ class Cells:
 
     @classmethod
     def of(cls, base: BlockedMatrix, weights: list[Array], budget: int) -> Cells | None:
-        """Return the cells of the samples of some fits; None if there are more cells than fits."""
+        """Return the cells of the samples of some fits; None if there are more cells with samples than fits."""
         is_in = np.stack(weights) > 0.0
         patterns, cell_of = np.unique(np.packbits(is_in, axis=0).T, axis=0, return_inverse=True)
-        if len(patterns) > max(2, len(weights)):
+        if np.count_nonzero(patterns.any(axis=1)) > max(2, len(weights)):
             return None
         found = cls(base, cell_of.ravel(), np.max(weights, axis=0), budget)
         return found if all(found.uses(vector) is not None for vector in weights) else None

@@ -42,7 +42,7 @@ LINES_PER_FIT = 96
 class Part:
     """Some samples of a shared X, which stay where they are; a fit takes it as its X.
 
-    ``part[samples]`` are some of them, ``part[:, columns]`` a few columns in memory, ``part[samples, columns]`` some of both.
+    ``part[samples]`` are some of them, ``part[:, columns]`` a few columns in memory, ``part[samples, columns]`` both.
     """
 
     ndim = 2
