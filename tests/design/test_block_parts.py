@@ -15,16 +15,20 @@ from l20fs.design.sample_weights import SampleWeights
 
 N_PART = 45
 
+#: Samples of a part, in all blocks of samples.
+INSIDE = np.sort(np.random.default_rng(1).permutation(60)[:N_PART])
+OUTSIDE = np.setdiff1d(np.arange(60), INSIDE)
+
 
 def make_columns(n_features, dtype=np.float64, n_samples=60):
     """Features of which some are constant, zero, constant in a part, far from zero, tiny, or beside an outlier."""
     random = np.random.default_rng(0)
     X = random.standard_normal((n_samples, n_features)) * (random.random((n_samples, n_features)) < 0.4)
-    X[:, 7], X[:, 8], X[:N_PART, 9] = 0.3, 0.0, 1.5
+    X[:, 7], X[:, 8], X[INSIDE, 9] = 0.3, 0.0, 1.5
     X[:, 10] += 300.0
     X[:, 11] *= 1e-4
-    X[N_PART + 2, 12] = 1e4
-    X[:N_PART, 13] = 0.0
+    X[OUTSIDE[2], 12] = 1e4
+    X[INSIDE, 13] = 0.0
     return X.astype(dtype)
 
 
@@ -77,10 +81,10 @@ def operations(design, lines):
 def test_design_of_a_part_is_that_of_its_samples(shape, container, dtype, name):
     axis, n_features = CUTS[shape]
     X, options = make_columns(n_features, dtype), OPTIONS[name]
-    rows = np.sort(np.random.default_rng(1).permutation(N_PART + 10)[:N_PART])
     blocks = containers(X, axis)[container]()
-    own = sp.csr_array(X[rows]) if container == "sparse" else X[rows]
-    expected, found = make_design(cut(own, axis, 3), **options), make_design(share_samples(blocks)[rows], **options)
+    own = sp.csr_array(X[INSIDE]) if container == "sparse" else X[INSIDE]
+    expected, found = make_design(cut(own, axis, 3), **options), make_design(share_samples(blocks)[INSIDE], **options)
+    assert not found.varies[[7, 8, 9, 13]].any() or name == "without intercept"
     assert type(found) is type(expected)
     assert (found.location, found.vectors, found.dtype) == ("blocks", expected.vectors, dtype)
     assert found.varies.tolist() == expected.varies.tolist()
@@ -120,6 +124,37 @@ def test_samples_and_columns_of_a_part_are_those_of_X(container, axis):
     np.testing.assert_array_equal(dense(blocks.columns(np.arange(20))), X[rows])
     with pytest.raises(ValueError, match=r"must be indexed in increasing order\. Sort the indices\."):
         samples[[3, 1]].whole()
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_far_columns_keep_their_digits(axis):
+    """Means that are rounded in the tenth digit of a deviation: what is lost is not lost for the products, too."""
+    X = np.random.default_rng(0).standard_normal((60, 8))
+    X[:, 2:4] = 1e9 + 1e-4 * X[:, 2:4]
+    few, found = np.arange(8), make_design(share_samples(cut(X, axis, 5))[INSIDE], "zscore")
+    centred = X[INSIDE] - X[INSIDE[0]]  # exact
+    centred -= centred.mean(axis=0)
+    columns = centred / centred.std(axis=0)
+    np.testing.assert_allclose(found.inner(few), columns.T @ columns, rtol=1e-9, atol=1e-9)
+
+
+def test_fits_ask_for_different_columns_at_once():
+    X = make_columns(100)
+    blocks = cut(X, 1, 5)
+    samples = share_samples(blocks)
+    designs = [make_design(samples[INSIDE], "zscore"), make_design(samples[INSIDE[:40]], "zscore")]
+    spans, lines = [slice(25, 45), slice(70, 95)], np.random.default_rng(0).standard_normal((1, 45))
+    n_passes = blocks.traffic.n_passes
+
+    def products(design, span):
+        return design.pull_among(span)(design.sample_weights.centred(lines[:, : design.n_samples]))
+
+    pairs = list(zip(designs, spans, strict=True))
+    found = samples.shared.together([lambda pair=pair: products(*pair) for pair in pairs])
+    assert blocks.traffic.n_passes == n_passes + 1
+    for (design, span), together in zip(pairs, found, strict=True):
+        whole = design.pull(design.sample_weights.centred(lines[:, : design.n_samples]))
+        np.testing.assert_allclose(together, whole[:, span], rtol=1e-12, atol=1e-12)
 
 
 def test_blocks_of_a_part_have_its_edges_and_name():

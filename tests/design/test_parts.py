@@ -110,6 +110,17 @@ def test_norms_bound_the_products_and_their_errors(container, dtype, name):
     assert np.all(np.abs(found.pull(residual) - exact.pull(residual)) <= 30 * lengths * storage_errors(found) + 1e-300)
 
 
+@pytest.mark.parametrize("name", ["zscore", "nuisances"])
+def test_far_columns_keep_their_digits(name):
+    X = np.random.default_rng(0).standard_normal((60, 30))
+    X[:, 2:4] = 1e9 + 1e-4 * X[:, 2:4]
+    X[:15, 3] += 0.01  # of which a batch explains nearly all
+    few, rows, options = np.arange(4), ROWS["sorted"], OPTIONS[name]
+    expected, found = make_design(X[rows], **options), make_design(share_samples(X)[rows], **options)
+    np.testing.assert_allclose(found.take(few, slice(None)), expected.take(few, slice(None)), rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(found.scale, expected.scale, rtol=1e-9)
+
+
 def test_a_part_has_no_copy_of_its_samples():
     X = make_columns()
     samples = share_samples(X)

@@ -343,7 +343,7 @@ class PartMatrix(BlockedMatrix):
     def _steps(self) -> tuple[Array, Array]:
         """Factor, and shift before it, from columns of the base to those of this matrix; the factor is 0 if constant."""
         base, own = self._base, self.column_values
-        shift = ((own.mean - base.mean) + (own.rest - base.columns.rest)) / base.scale
+        shift = ((own.mean - base.mean) + (own.rest - base.rest)) / base.scale
         return base.scale / own.scale, shift
 
     def gram_lines(self, rows: Array) -> Array:

@@ -257,11 +257,12 @@ class PartDesign(Design):
         self._shares = self._products(basis) * self._base.scale
         unit = np.where(found.varies, found.unit, np.inf)  # that of a column which is constant here may be tiny
         squares = np.maximum(found.squares - np.square(self._shares / unit).sum(axis=0), 0.0)
-        small = np.flatnonzero(found.varies & (squares <= SMALL_SHARE * found.squares))
+        small, rest = np.flatnonzero(found.varies & (squares <= SMALL_SHARE * found.squares)), found.rest
         for block in blocks(len(small), self.n_samples):
-            part = weights.times_root((self._raw(small[block]) - found.mean[small[block]]).T).T / found.unit[small[block]]
+            own = small[block]
+            part = weights.times_root((self._raw(own) - found.mean[own] - rest[own]).T).T / found.unit[own]
             project_out(part, basis)
-            squares[small[block]] = sum_squares(part)
+            squares[own] = sum_squares(part)
         return left_over(found, squares, self.dtype)
 
     def _raw(self, rows: Array) -> Array:
@@ -304,7 +305,7 @@ class PartDesign(Design):
     def take(self, rows: Array, samples: slice) -> Array:
         raw = self._part[samples][:, rows]
         part = np.asarray(raw.toarray() if sp.issparse(raw) else raw, dtype=np.float64)
-        part = (part - self.mean[rows]) * np.where(self.varies[rows], 1.0 / self.scale[rows], 0.0)
+        part = (part - self.mean[rows] - self.rest[rows]) * np.where(self.varies[rows], 1.0 / self.scale[rows], 0.0)
         if self.sample_weights.root is not None:
             part *= self.sample_weights.root[samples, np.newaxis]
         if self.sample_weights.basis is not None:
@@ -333,13 +334,14 @@ def moments_of_sums(sums: Array, squares: Array, weights: SampleWeights, base: A
     left = squares - total * mean * mean
     is_clear = left >= CLEAR_SHARE[base.dtype] * squares  # all values are 0, or they differ clearly
     left = np.maximum(left, 0.0)
-    centre = base.origin + base.scale * mean if weights.fit_intercept else mean
-    deviation = base.scale * np.sqrt(left / total)
+    origin = base.origin.copy() if weights.fit_intercept else np.zeros_like(sums)
+    offset = base.scale * mean + base.rest if weights.fit_intercept else np.zeros_like(sums)
+    centre, deviation = origin + offset, base.scale * np.sqrt(left / total)
     zeros = np.zeros(len(sums), dtype=np.int64)
     found = Moments(
         np.asarray(total),
-        centre,
-        np.zeros_like(sums),
+        origin,
+        offset,
         left,
         base.scale.copy(),
         centre - deviation,
