@@ -257,10 +257,10 @@ class PartDesign(Design):
         self._shares = self._products(basis) * self._base.scale
         unit = np.where(found.varies, found.unit, np.inf)  # that of a column which is constant here may be tiny
         squares = np.maximum(found.squares - np.square(self._shares / unit).sum(axis=0), 0.0)
-        small, rest = np.flatnonzero(found.varies & (squares <= SMALL_SHARE * found.squares)), found.rest
+        small = np.flatnonzero(found.varies & (squares <= SMALL_SHARE * found.squares))
         for block in blocks(len(small), self.n_samples):
             own = small[block]
-            part = weights.times_root((self._raw(own) - found.mean[own] - rest[own]).T).T / found.unit[own]
+            part = weights.times_root((self._raw(own) - found.mean[own]).T).T / found.unit[own]
             project_out(part, basis)
             squares[own] = sum_squares(part)
         return left_over(found, squares, self.dtype)
