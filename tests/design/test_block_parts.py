@@ -122,8 +122,10 @@ def test_samples_and_columns_of_a_part_are_those_of_X(container, axis):
     assert isinstance(blocks, Blocks)
     assert (blocks.shape, blocks.is_sparse, blocks.axis) == ((7, 20), container == "sparse", axis)
     np.testing.assert_array_equal(dense(blocks.columns(np.arange(20))), X[rows])
-    with pytest.raises(ValueError, match=r"must be indexed in increasing order\. Sort the indices\."):
+    with pytest.raises(ValueError, match="must be indexed in increasing order, each of them once"):
         samples[[3, 1]].whole()
+    with pytest.raises(ValueError, match="has the sample_weight 2"):
+        samples[[3, 3]].whole()
 
 
 @pytest.mark.parametrize("axis", [0, 1])

@@ -38,12 +38,15 @@ def make_folds(cv: Any, X: Any, y: Array, groups: Any, *, classify: bool) -> lis
         if is_number:
             cv = (StratifiedGroupKFold if classify else GroupKFold)(int(n_splits))
     splitter = check_cv(cv, y, classifier=classify)
-    X = np.zeros((X.shape[0], 1)) if is_device_array(X) or is_blocks(X) else X  # splitters look at the number of samples
+    is_in_blocks = is_blocks(X)
+    X = np.zeros((X.shape[0], 1)) if is_device_array(X) or is_in_blocks else X  # splitters look at the number of samples
     if classify and is_number and groups is None:
         warn_of_rare_classes(y, splitter.get_n_splits(X, y, groups))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-        return [Fold(*split) for split in splitter.split(X, y, groups)]
+        folds = [Fold(*split) for split in splitter.split(X, y, groups)]
+    # Blocks are read from the first to the last, and the order of the samples changes no score.
+    return [Fold(np.sort(fold.train), np.sort(fold.test)) for fold in folds] if is_in_blocks else folds
 
 
 def warn_of_rare_classes(y: Array, n_splits: int) -> None:
