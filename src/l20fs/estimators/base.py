@@ -18,6 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from l20fs.blocks import Blocks, as_blocks, columns_of, comes_in_blocks, is_dask_frame, refuse_blocks
+from l20fs.design import Part
 from l20fs.estimators.frames import checked_array, without_frame
 from l20fs.inputs.devices import Place, is_device_array
 from l20fs.inputs.frames import collected, names_of_columns
@@ -174,6 +175,11 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         if names is not None:
             self.feature_names_in_ = names
         return blocks, targets
+
+    def _validate_part(self, X: Part, y: Any) -> tuple[Part, Targets]:
+        """Take a part of samples that were validated as a whole."""
+        self.n_features_in_ = X.shape[1]
+        return X, self._encode(np.asarray(y))
 
     def _encode(self, y: Array) -> Targets:
         targets = encode_targets(y, "auto" if self.needs_labels else self.task, fit_intercept=self.fit_intercept)

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn.utils.metadata_routing import MetadataRouter
 
 from l20fs.blocks import comes_in_blocks, is_dask_frame
-from l20fs.design import SampleWeights, pays_to_share, share_samples
+from l20fs.design import Part, SampleWeights, pays_to_share, share_samples
 from l20fs.estimators.calibration import calibrations_of_search
 from l20fs.estimators.feasibility import SizeRange, possible_sizes
 from l20fs.estimators.models import L20Classifier, calibrate, fit_part
@@ -270,7 +270,14 @@ class L20SelectorCV(SearchedSelector):
         """
         return Preprocessing(self.preprocess).add_to(self._judged.router(self))
 
+    @property
+    def takes_parts(self) -> bool:  # type: ignore[override]  # steps before the selection take an X of their own
+        """Whether X may be a part of samples that several fits share."""
+        return self.preprocess is None
+
     def _validate(self, X: Any, y: Any) -> tuple[Any, Targets]:
+        if isinstance(X, Part):
+            return self._validate_part(X, y)
         if self.preprocess is None:
             max_memory = self._template.max_memory
             if is_dask_frame(X) or comes_in_blocks(X, max_memory):
