@@ -218,8 +218,8 @@ class PartBlocks(Blocks):
     def __init__(self, shared: SharedBlocks, rows: Array) -> None:
         if np.any(np.diff(rows) <= 0):
             raise ValueError(
-                "Samples of a matrix in blocks must be indexed in increasing order, each of them once. Sort the indices; what "
-                "is to count twice has the sample_weight 2."
+                "Samples of a matrix in blocks must be indexed in increasing order, each of them once. Sort the indices; "
+                "what is to count twice has the sample_weight 2."
             )
         whole = shared.X
         self._shared = shared
