@@ -17,8 +17,9 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from l20fs import L20Classifier, L20Selector, L20SelectorCV, StabilitySelector
 from l20fs.blocks import FileBlocks, as_blocks
 from l20fs.design import Part
+from l20fs.design.meeting import Meeting
 from l20fs.evaluation import engine, parallel
-from l20fs.evaluation.folds import make_stratified_folds
+from l20fs.evaluation.folds import Fold, make_stratified_folds
 from l20fs.evaluation.predictions import nested_scores, predictions_by_k
 
 N_SAMPLES, N_FEATURES = 90, 30
@@ -336,6 +337,38 @@ def test_an_interrupted_search_goes_on_where_it_was(axis, solver, tmp_path):
     assert run(tmp_path / "part")[1] == 1
 
 
+@pytest.mark.parametrize("container", ["in memory", "blocks of samples"])
+def test_an_interrupted_stability_selection_goes_on_where_it_was(container, share, tmp_path):
+    X, y = make_samples()
+    expected = halves_one_by_one("plain")
+    share()
+
+    def run(n_done):
+        blocks = CONTAINERS[container](X, tmp_path)
+        stable = StabilitySelector(L20Selector(4, max_features=6), n_resamples=4, random_state=0, checkpoint=tmp_path / "c")
+        stable.set_params(callback=lambda progress: interrupt(progress) if progress.n_done == n_done else None)
+        return stable.fit(blocks, y), blocks
+
+    with pytest.raises(KeyboardInterrupt):
+        run(1)
+    found, blocks = run(None)
+    assert_same_halves(found, expected)
+    if container != "in memory":
+        assert blocks.traffic.n_passes == 1, "the one that identifies the data"
+
+
+def test_more_fits_than_run_side_by_side(share, monkeypatch):
+    X, y = make_samples()
+    options = {"cv": 5, "ridge": [0.1, 1.0], "n_features_to_select": 3}
+    expected = search(X, y, options, {})
+    share()
+    monkeypatch.setattr("l20fs.design.parts.MOST_AT_ONCE", 4)
+    n_together, together = [], Meeting.together
+    monkeypatch.setattr(Meeting, "together", lambda self, calls: n_together.append(len(calls)) or together(self, calls))
+    assert_same_search(search(X, y, options, {}), expected)
+    assert n_together == [4, 4, 2]
+
+
 @pytest.mark.parametrize("container", ["in memory", "blocks of samples", "sparse blocks of columns", "in a file"])
 def test_predictions_and_nested_scores_are_those_of_fits_one_by_one(container, share, tmp_path):
     X, y = make_samples()
@@ -355,15 +388,15 @@ def test_predictions_and_nested_scores_are_those_of_fits_one_by_one(container, s
     np.testing.assert_allclose(nested.scores, expected_nested.scores)
 
 
-def test_warnings_of_folds_are_silent_and_filters_stay(share):
-    """Filters of warnings belong to the process: threads must not leave theirs behind."""
+@pytest.mark.parametrize("container", ["in memory", "blocks of samples"])
+def test_warnings_of_folds_are_silent_and_filters_stay(container, share, tmp_path):
+    """Filters of warnings belong to the process: threads must not set them, nor leave theirs behind."""
     X, y = make_samples(n_features=12)
     share()
-    before = list(warnings.filters)
-    rows = np.arange(N_SAMPLES)
-    folds = [(rows[rows >= 30], rows[:30]), (rows[rows < 60], rows[60:])]  # the first has a feature less
-    found = L20SelectorCV(10, max_features=10, cv=folds).fit(X, y)
-    assert found.cv_results_["n_features"].max() == 9.5
+    before, rows = list(warnings.filters), np.arange(N_SAMPLES)
+    folds = [Fold(rows[rows >= 30], rows[:30]), Fold(rows[rows < 60], rows[60:])]  # the first has a feature less
+    found = predictions_by_k(L20Selector(), CONTAINERS[container](X, tmp_path), y, [12], folds)
+    assert found.n_features.tolist() == [[9], [10]]
     assert warnings.filters == before
 
 
