@@ -83,6 +83,8 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     takes_blocks: ClassVar[bool] = False
     #: Whether X may be a part of samples that several fits share (:mod:`l20fs.design.parts`).
     takes_parts: ClassVar[bool] = False
+    #: Folder of what passes over X have found, a parameter of some selectors.
+    checkpoint: Any = None
     #: Whether values of any size are fine, as they are where only their order or bins count.
     takes_any_size: ClassVar[bool] = False
     #: Whether the mean of numeric targets needs no explanation; a parameter of some selectors.

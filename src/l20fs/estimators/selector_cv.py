@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn.utils.metadata_routing import MetadataRouter
 
 from l20fs.blocks import comes_in_blocks, is_dask_frame
-from l20fs.design import Part, SampleWeights, pays_to_share, share_samples
+from l20fs.design import Part, SampleWeights
 from l20fs.estimators.calibration import calibrations_of_search
 from l20fs.estimators.feasibility import SizeRange, possible_sizes
 from l20fs.estimators.models import L20Classifier, calibrate, fit_part
@@ -26,6 +26,7 @@ from l20fs.evaluation.engine import Samples, Scores, score_sizes
 from l20fs.evaluation.folds import make_folds
 from l20fs.evaluation.judges import fit_estimator
 from l20fs.evaluation.metrics import Metric, Outputs
+from l20fs.evaluation.parallel import shared_if_faster
 from l20fs.evaluation.preprocessing import CarriedConstraints, Preprocessing, validate_before
 from l20fs.inputs.targets import (
     Targets,
@@ -100,7 +101,9 @@ class L20SelectorCV(SearchedSelector):
         ``selector`` includes, excludes or groups, by name or index. The preprocessed samples of all folds are kept in memory
         until the fit ends. Weights and other metadata are passed to the steps by metadata routing only.
     n_jobs : int or None, default=None
-        How many paths are computed at the same time. The result does not depend on it.
+        Number of processes, each with a path. None, or 1: paths on a large dense X walk side by side in one process and
+        share their products with X, which costs less time than as many fits; so do those on files, Dask arrays and devices,
+        for any number. The result does not depend on it.
     callback : callable or None, default=None
         Called with a :class:`CVProgress` after each path.
     verbose : int, default=0
@@ -232,9 +235,9 @@ class L20SelectorCV(SearchedSelector):
 
         Parameters
         ----------
-        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-            Finite numbers, or what ``preprocess`` takes. Without it, a dense array of torch or CuPy stays on its device,
-            where the folds share it (docs/gpu.md).
+        X : array, DataFrame, sparse matrix or matrix in blocks, of shape (n_samples, n_features)
+            Finite numbers, or what ``preprocess`` takes. Without it, X may be a Dask array or a file (docs/scale.md), and a
+            dense array of torch or CuPy stays on its device, where the folds share it (docs/gpu.md).
         y : array of shape (n_samples,), or (n_samples, n_outputs) for a regression
             Labels, or numbers for a regression.
         sample_weight : array of shape (n_samples,), optional
@@ -271,13 +274,14 @@ class L20SelectorCV(SearchedSelector):
         return Preprocessing(self.preprocess).add_to(self._judged.router(self))
 
     @property
-    def takes_parts(self) -> bool:  # type: ignore[override]  # steps before the selection take an X of their own
-        """Whether X may be a part of samples that several fits share."""
+    def takes_parts(self) -> bool:  # type: ignore[override]
+        """Whether X may be a part of samples that several fits share: steps before the selection need the samples."""
         return self.preprocess is None
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Targets]:
-        if isinstance(X, Part):
-            return self._validate_part(X, y)
+        if isinstance(X, Part):  # of samples that were validated as a whole
+            self.n_features_in_ = X.shape[1]
+            return X, self._encode(np.asarray(y))
         if self.preprocess is None:
             max_memory = self._template.max_memory
             if is_dask_frame(X) or comes_in_blocks(X, max_memory):
@@ -302,8 +306,8 @@ class L20SelectorCV(SearchedSelector):
         folds = make_folds(self.cv, X, samples.y, extra["groups"], classify=judged.classifies)
         steps = Preprocessing(self.preprocess, routed.get("preprocess", {}).get("fit_transform", {}))
         self.preprocess_, samples, parts = steps.apply(samples, folds, self.n_jobs)
-        if parts is None and pays_to_share(samples.X):
-            samples = replace(samples, X=share_samples(samples.X, template.checkpoint))
+        if parts is None:
+            samples = replace(samples, X=shared_if_faster(samples.X, self.n_jobs, template.checkpoint))
         X = samples.X
         n_units, possible = possible_sizes(template, X, targets, samples.names)
         metric = judged.metric(0 if targets.classes is None else len(targets.classes), samples.score_params)

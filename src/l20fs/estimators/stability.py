@@ -239,7 +239,7 @@ class StabilitySelector(BaseSelector):
             data = probe(whole) if is_blocks(whole) else as_numpy(whole)
             causes = {"selector": selector, "X": data, "y": y, "metadata": metadata, **draws}
             store = KeyedStore(writable_folder(self.checkpoint, "checkpoint"), causes)
-        X = share_samples(X) if self.takes_parts and pays_to_share(X) else X
+        X = share_samples(X) if getattr(selector, "takes_parts", False) and pays_to_share(X) else X
         self._keep_picked(self._run(Work(selector, X, y, metadata, pairs, self._units, store, int(self.n_resamples))))
 
     def _run(self, work: Work) -> list[Picked]:

@@ -8,10 +8,12 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
+import numpy as np
+from joblib import effective_n_jobs
 from sklearn import config_context, get_config
 from sklearn.utils.parallel import Parallel, delayed
 
-from l20fs.design import Part
+from l20fs.design import Part, pays_to_share, share_samples
 
 
 def results_of(
@@ -35,6 +37,12 @@ def results_of(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # joblib warns of cancelled calls, which is intended here
             results.close()
+
+
+def shared_if_faster(X: Any, n_jobs: int | None, checkpoint: Any = None) -> Any:
+    """Return all samples of X as fits share them, or X itself where fits one by one, or in processes, are faster."""
+    in_processes = isinstance(X, np.ndarray) and effective_n_jobs(n_jobs) > 1
+    return share_samples(X, checkpoint) if pays_to_share(X) and not in_processes else X
 
 
 def results_together(

@@ -227,7 +227,7 @@ def predictions_by_k(
     labels = targets.labels[targets.codes] if isinstance(targets, Classes) else targets.truth
     X = _by_samples(X)
     if preprocess is None and predictor.takes_parts and pays_to_share(X):
-        X = share_samples(X, getattr(predictor, "checkpoint", None))
+        X = share_samples(X, predictor.checkpoint)
     samples = Samples(X, labels, nuisances=nuisances)
     chosen = {judge: known[judge] for judge in judges}
     collected = _Collected(targets, len(sizes), judges)
