@@ -105,12 +105,14 @@ def test_at_most_five_hops_from_fit_to_the_product_with_X(solver, monkeypatch):
 
     def counted(self, *arguments, **options):
         names = [frame.name for frame in traceback.extract_stack() if str(SOURCE) in frame.filename]
-        hops.append(len(names) - names.index("fit"))
+        if "__get__" not in names:  # no attribute that is computed once, such as the products with the targets
+            hops.append(len(names) - names.index("fit"))
         return pull(self, *arguments, **options)
 
     monkeypatch.setattr(DenseDesign, "pull", counted)
     X, y, _ = make_planted(n_samples=40, n_features=200, n_informative=3, random_state=0)
     l20fs.L20Selector(3, solver=solver, scale="zscore").fit(X, y)
+    assert hops
     assert max(hops) <= 5
 
 

@@ -744,11 +744,12 @@ def test_e25_other_names_at_transform():
         fit(k=2, data=(frame, y)).transform(frame.rename(columns={"g0": "other"}))
 
 
-def test_e27_foreign_arrays_are_refused():
+def test_e27_foreign_arrays_are_taken_where_the_selector_takes_them():
     dask_array = pytest.importorskip("dask.array")
     X, y = make_data(0, 60, 20)
     with pytest.raises(TypeError, match="X is a dask array"):
-        fit(data=(dask_array.from_array(X), y))
+        fit(FisherScore(3), data=(dask_array.from_array(X), y))
+    assert_same(fit(k=2, data=(dask_array.from_array(X), y)), fit(k=2, data=(X, y)))
     there = fit(k=2).transform(dask_array.from_array(X))
     np.testing.assert_array_equal(there.compute(), fit(k=2).transform(X))
 

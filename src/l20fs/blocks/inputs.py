@@ -65,7 +65,7 @@ def comes_in_blocks(X: Any, max_memory: Any = None) -> bool:
     """
     if isinstance(X, np.memmap):
         return X.nbytes > IN_MEMORY_SHARE * memory_limit(max_memory)
-    return isinstance(X, FileBlocks) or is_dask(X) or is_stored(X)
+    return isinstance(X, Blocks) or is_dask(X) or is_stored(X)
 
 
 def is_stored(X: Any) -> bool:
@@ -97,6 +97,8 @@ def as_blocks(X: Any, max_memory: Any = None) -> Blocks:
         from l20fs.blocks.dask import dask_blocks
 
         return dask_blocks(X, memory_limit(max_memory))
+    if isinstance(X, Blocks) and not isinstance(X, FileBlocks):
+        return X
     if is_stored(X):
         check_whole(X)
     return file_blocks(X, max_memory)
@@ -114,4 +116,4 @@ def file_blocks(X: Any, max_memory: Any = None) -> FileBlocks:
 
 def columns_of(X: Any, columns: Array) -> Any:
     """Return a few columns of X: lazily of a Dask array, else in memory, sparse if X is sparse."""
-    return X.map_blocks(as_plain_block, dtype=X.dtype)[:, columns] if is_dask(X) else file_blocks(X).columns(columns)
+    return X.map_blocks(as_plain_block, dtype=X.dtype)[:, columns] if is_dask(X) else as_blocks(X).columns(columns)

@@ -88,9 +88,11 @@ def _hash(value: Any) -> str:
 
 
 def _named(value: Any) -> Any:
-    """Return a value with the names of the functions in it, instead of these."""
+    """Return a value with the names of the functions and types in it, instead of these."""
     if isinstance(value, list | tuple):
         return [_named(part) for part in value]
+    if isinstance(value, np.dtype):
+        return value.str
     return value.__name__ if callable(value) else value
 
 

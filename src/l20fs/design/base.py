@@ -56,7 +56,7 @@ class Design(ABC):
         (:mod:`l20fs.design.gram`).
     n_stored : int
         Number of elements of X in a product on the host; 0 if products are computed elsewhere.
-    mean, scale, varies, column_energy : arrays of shape (n_features,)
+    mean, rest, scale, varies, column_energy : arrays of shape (n_features,)
         See :class:`~l20fs.design.column_scale.ColumnScale`.
     explained_energy : array of shape (n_features,), or 0
         Squared norms of the parts of the columns that nuisances explain, and that X~ has no longer.
@@ -83,6 +83,7 @@ class Design(ABC):
     n_stored: int
     dtype: np.dtype[Any]
     mean: Array
+    rest: Array
     scale: Array
     scale_rule: str
     column_energy: Array
@@ -94,7 +95,7 @@ class Design(ABC):
 
     def _keep_scale(self, columns: ColumnScale) -> None:
         """Set mean, scale and energy of the columns."""
-        self.mean, self.scale, self.scale_rule = columns.mean, columns.scale, columns.rule
+        self.mean, self.rest, self.scale, self.scale_rule = columns.mean, columns.rest, columns.scale, columns.rule
         self.varies, self.column_energy = columns.varies, columns.energy
         self.largest_deviation = float((columns.deviation / columns.scale).max(initial=0.0))
 

@@ -119,10 +119,10 @@ class Cells:
 
     @classmethod
     def of(cls, base: BlockedMatrix, weights: list[Array], budget: int) -> Cells | None:
-        """Return the cells of the samples of some fits; None if there are more cells than fits."""
+        """Return the cells of the samples of some fits; None if there are more cells with samples than fits."""
         is_in = np.stack(weights) > 0.0
         patterns, cell_of = np.unique(np.packbits(is_in, axis=0).T, axis=0, return_inverse=True)
-        if len(patterns) > max(2, len(weights)):
+        if np.count_nonzero(patterns.any(axis=1)) > max(2, len(weights)):
             return None
         found = cls(base, cell_of.ravel(), np.max(weights, axis=0), budget)
         return found if all(found.uses(vector) is not None for vector in weights) else None
@@ -226,7 +226,10 @@ class PartBlocks(Blocks):
 
     def __init__(self, shared: SharedBlocks, rows: Array) -> None:
         if np.any(np.diff(rows) <= 0):
-            raise ValueError("Samples of a matrix in blocks must be indexed in increasing order. Sort the indices.")
+            raise ValueError(
+                "Samples of a matrix in blocks must be indexed in increasing order, each of them once. Sort the indices; "
+                "what is to count twice has the sample_weight 2."
+            )
         whole = shared.X
         self._shared = shared
         self.shape, self.dtype, self.axis = (len(rows), whole.shape[1]), whole.dtype, whole.axis
@@ -352,7 +355,7 @@ class PartMatrix(BlockedMatrix):
     def _steps(self) -> tuple[Array, Array]:
         """Factor, and shift before it, from columns of the base to those of this matrix; the factor is 0 if constant."""
         base, own = self._base, self.column_values
-        shift = ((own.mean - base.mean) + (own.rest - base.columns.rest)) / base.scale
+        shift = ((own.mean - base.mean) + (own.rest - base.rest)) / base.scale
         return base.scale / own.scale, shift
 
     def gram_lines(self, rows: Array) -> Array:

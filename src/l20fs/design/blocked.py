@@ -90,6 +90,11 @@ class BlockedMatrix:
         """Means of the columns."""
         return self.mean
 
+    @property
+    def rest(self) -> Array:
+        """Rounding errors of the means."""
+        return self.columns.rest
+
     def _moments(self) -> Moments:
         """Return the moments of the columns; takes a pass."""
         own = [(weights,) for weights in self._weights]

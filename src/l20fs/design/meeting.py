@@ -76,6 +76,7 @@ class Meeting:
         self._turns = threading.Semaphore(sys.maxsize if at_once is None else at_once)
         self._changed = threading.Condition()
         self._present: set[int] = set()
+        self._n_members = 0
         self._requests: dict[int, Any] = {}
         self._answers: dict[int, Any] = {}
         self._last = float("inf")  # members with a higher number are cancelled
@@ -88,8 +89,8 @@ class Meeting:
 
     @property
     def n_members(self) -> int:
-        """Number of members that have not left."""
-        return len(self._present)
+        """Number of members that came, also after some have left: what depends on it must not depend on their speed."""
+        return self._n_members
 
     def ask(self, request: Any) -> Any:
         """Return the answer to a request, which may take until all other members have asked something, too."""
@@ -99,11 +100,11 @@ class Meeting:
         self._turns.release()
         try:
             with self._changed:
-                self._requests[number] = request
-                self._answer_all()
-                self._changed.wait_for(lambda: number in self._answers or number > self._last)
-                if number not in self._answers:
-                    self._requests.pop(number, None)
+                if number <= self._last:
+                    self._requests[number] = request
+                    self._answer_all()
+                    self._changed.wait_for(lambda: number in self._answers or number > self._last)
+                if number > self._last:
                     raise CancelledError
                 found = self._answers.pop(number)
         finally:
@@ -141,13 +142,18 @@ class Meeting:
         """Let the members with a higher number fail when they ask next."""
         with self._changed:
             self._last = min(self._last, after)
+            for number in [number for number in self._requests if number > after]:
+                del self._requests[number]  # nobody waits for its answer
             self._changed.notify_all()
 
     def together(self, calls: Sequence[Callable[[], Any]]) -> list[Any]:
         """Run calls in a thread each, as members of the meeting, and return their results.
 
-        If calls fail, the error of the first one is raised, as if they had been run one after the other.
+        If calls fail, the error of the first one is raised, as if they had been run one after the other. So are those of a
+        member: its own requests are one of the others' round.
         """
+        if self.is_member:
+            return [call() for call in calls]
         results: list[Any] = [None] * len(calls)
         errors: dict[int, BaseException] = {}
 
@@ -159,7 +165,8 @@ class Meeting:
                     errors[number] = error
                     self._cancel(after=number)
 
-        self._present, self._last = set(range(len(calls))), float("inf")
+        self._present, self._n_members, self._last = set(range(len(calls))), len(calls), float("inf")
+        self._requests, self._answers = {}, {}
         threads = [threading.Thread(target=run, args=(number,), daemon=True) for number in range(len(calls))]
         try:
             for thread in threads:
@@ -172,6 +179,8 @@ class Meeting:
                 if thread.ident is not None:
                     thread.join()
             raise
+        finally:
+            self._n_members = 0
         if errors:
             raise errors[min(errors)]
         return results

@@ -50,7 +50,7 @@ def threads_of_blas() -> ThreadpoolController:
 class Part:
     """Some samples of a shared X, which stay where they are; a fit takes it as its X.
 
-    ``part[samples]`` are some of them, ``part[:, columns]`` a few columns in memory.
+    ``part[samples]`` are some of them, ``part[:, columns]`` a few columns in memory, ``part[samples, columns]`` both.
     """
 
     ndim = 2
@@ -65,8 +65,8 @@ class Part:
     def __getitem__(self, key: Any) -> Any:
         if not isinstance(key, tuple):
             return Part(self.shared, self.rows[key])
-        columns = np.arange(self.shape[1])[key[1]]
-        found = self.shared.values(self.rows, np.atleast_1d(columns))
+        rows, columns = self.rows[key[0]], np.arange(self.shape[1])[key[1]]
+        found = self.shared.values(rows, np.atleast_1d(columns))
         return found if columns.ndim else found[:, 0]
 
     @property
@@ -282,12 +282,14 @@ class PartDesign(Design):
         weights, basis = self.sample_weights, self.sample_weights.basis
         assert basis is not None
         self._shares = self._products(basis) * self._base.scale
-        squares = np.maximum(found.squares - np.square(self._shares / found.unit).sum(axis=0), 0.0)
+        unit = np.where(found.varies, found.unit, np.inf)  # that of a column which is constant here may be tiny
+        squares = np.maximum(found.squares - np.square(self._shares / unit).sum(axis=0), 0.0)
         small = np.flatnonzero(found.varies & (squares <= SMALL_SHARE * found.squares))
         for block in blocks(len(small), self.n_samples):
-            part = weights.times_root((self._raw(small[block]) - found.mean[small[block]]).T).T / found.unit[small[block]]
+            own = small[block]
+            part = weights.times_root((self._raw(own) - found.mean[own]).T).T / found.unit[own]
             project_out(part, basis)
-            squares[small[block]] = sum_squares(part)
+            squares[own] = sum_squares(part)
         return left_over(found, squares, self.dtype)
 
     def _raw(self, rows: Array) -> Array:
@@ -330,7 +332,7 @@ class PartDesign(Design):
     def take(self, rows: Array, samples: slice) -> Array:
         raw = self._part[samples][:, rows]
         part = np.asarray(raw.toarray() if sp.issparse(raw) else raw, dtype=np.float64)
-        part = (part - self.mean[rows]) * np.where(self.varies[rows], 1.0 / self.scale[rows], 0.0)
+        part = (part - self.mean[rows] - self.rest[rows]) * np.where(self.varies[rows], 1.0 / self.scale[rows], 0.0)
         if self.sample_weights.root is not None:
             part *= self.sample_weights.root[samples, np.newaxis]
         if self.sample_weights.basis is not None:
@@ -359,13 +361,14 @@ def moments_of_sums(sums: Array, squares: Array, weights: SampleWeights, base: A
     left = squares - total * mean * mean
     is_clear = left >= CLEAR_SHARE[base.dtype] * squares  # all values are 0, or they differ clearly
     left = np.maximum(left, 0.0)
-    centre = base.origin + base.scale * mean if weights.fit_intercept else mean
-    deviation = base.scale * np.sqrt(left / total)
+    origin = base.origin.copy() if weights.fit_intercept else np.zeros_like(sums)
+    offset = base.scale * mean + base.rest if weights.fit_intercept else np.zeros_like(sums)
+    centre, deviation = origin + offset, base.scale * np.sqrt(left / total)
     zeros = np.zeros(len(sums), dtype=np.int64)
     found = Moments(
         np.asarray(total),
-        centre,
-        np.zeros_like(sums),
+        origin,
+        offset,
         left,
         base.scale.copy(),
         centre - deviation,

@@ -19,6 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from l20fs.blocks import Blocks, as_blocks, columns_of, comes_in_blocks, is_dask_frame, refuse_blocks
+from l20fs.design import Part
 from l20fs.estimators.frames import checked_array, without_frame
 from l20fs.inputs.devices import Place, is_device_array
 from l20fs.inputs.frames import collected, names_of_columns
@@ -83,6 +84,8 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     takes_blocks: ClassVar[bool] = False
     #: Whether X may be a part of samples that several fits share (:mod:`l20fs.design.parts`).
     takes_parts: ClassVar[bool] = False
+    #: Folder of what passes over X have found, a parameter of some selectors.
+    checkpoint: Any = None
     #: Whether values of any size are fine, as they are where only their order or bins count.
     takes_any_size: ClassVar[bool] = False
     #: Whether the mean of numeric targets needs no explanation; a parameter of some selectors.
@@ -180,6 +183,11 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         if names is not None:
             self.feature_names_in_ = names
         return blocks, targets
+
+    def _validate_part(self, X: Part, y: Any) -> tuple[Part, Targets]:
+        """Take a part of samples that were validated as a whole."""
+        self.n_features_in_ = X.shape[1]
+        return X, self._encode(np.asarray(y))
 
     def _encode(self, y: Array) -> Targets:
         targets = encode_targets(y, "auto" if self.needs_labels else self.task, fit_intercept=self.fit_intercept)

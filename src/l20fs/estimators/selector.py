@@ -388,9 +388,8 @@ class L20Selector(PathSelector):
         return {name: value for name, value in super().__getstate__().items() if name != "_fitted_on"}
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Targets]:
-        if isinstance(X, Part):  # of samples that were validated as a whole
-            self.n_features_in_ = X.shape[1]
-            return X, self._encode(np.asarray(y))
+        if isinstance(X, Part):
+            return self._validate_part(X, y)
         if self.checkpoint is None and not is_dask_frame(X) and not comes_in_blocks(X, self.max_memory):
             return super()._validate(X, y)
         self._refuse_what_needs_samples(X)

@@ -236,7 +236,8 @@ class StabilitySelector(BaseSelector):
         store = None
         if self.checkpoint is not None:
             draws = {"seed": pairs.seed, "fraction": pairs.fraction, "units": pairs.units, "counted": self._units.of}
-            data = probe(X) if is_blocks(X) else as_numpy(X)
+            whole = X.whole() if isinstance(X, Part) else X
+            data = probe(whole) if is_blocks(whole) else as_numpy(whole)
             causes = {"selector": selector, "X": data, "y": y, "metadata": metadata, **draws}
             store = KeyedStore(writable_folder(self.checkpoint, "checkpoint"), causes)
         X = shared_if_faster(X, self.n_jobs) if getattr(selector, "takes_parts", False) else X
@@ -493,11 +494,18 @@ class StabilitySelector(BaseSelector):
         check_number("random_state", self.random_state, minimum=0, strict=False, most=math.inf, whole=True)
         return int(self.random_state)
 
+    @property
+    def takes_parts(self) -> bool:  # type: ignore[override]  # if the selector does
+        """Whether X may be a part of samples that several fits share."""
+        return bool(getattr(self._selector(), "takes_parts", False))
+
     def _validate(self, X: Any, y: Any) -> tuple[Any, Targets]:
+        if isinstance(X, Part):
+            return self._validate_part(X, y)
         selector = self._selector()
         tags = get_tags(selector)
         max_memory = getattr(selector, "max_memory", None)
-        if getattr(selector, "takes_blocks", False) and (is_dask_frame(X) or comes_in_blocks(X, max_memory)):
+        if self.takes_parts and (is_dask_frame(X) or comes_in_blocks(X, max_memory)):
             return self._validate_blocks(X, y, max_memory)
         refuse_blocks(X, type(selector).__name__)
         if is_device_array(X) and getattr(selector, "takes_device_arrays", False):

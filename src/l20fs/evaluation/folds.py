@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
 
 from l20fs.blocks import is_blocks
+from l20fs.design import Part
 from l20fs.evaluation.resampling import encode_groups
 from l20fs.inputs.devices import is_device_array
 from l20fs.typing import Array
@@ -38,12 +39,16 @@ def make_folds(cv: Any, X: Any, y: Array, groups: Any, *, classify: bool) -> lis
         if is_number:
             cv = (StratifiedGroupKFold if classify else GroupKFold)(int(n_splits))
     splitter = check_cv(cv, y, classifier=classify)
-    X = np.zeros((X.shape[0], 1)) if is_device_array(X) or is_blocks(X) else X  # splitters look at the number of samples
+    is_in_blocks = is_blocks(X) or (isinstance(X, Part) and X.is_in_blocks)
+    is_here = not (is_in_blocks or is_device_array(X) or isinstance(X, Part))
+    X = X if is_here else np.zeros((X.shape[0], 1))  # splitters look at the number of samples
     if classify and is_number and groups is None:
         warn_of_rare_classes(y, splitter.get_n_splits(X, y, groups))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-        return [Fold(*split) for split in splitter.split(X, y, groups)]
+        folds = [Fold(*split) for split in splitter.split(X, y, groups)]
+    # Blocks are read from the first to the last, and the order of the samples changes no score.
+    return [Fold(np.sort(fold.train), np.sort(fold.test)) for fold in folds] if is_in_blocks else folds
 
 
 def warn_of_rare_classes(y: Array, n_splits: int) -> None:

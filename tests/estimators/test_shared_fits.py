@@ -1,0 +1,411 @@
+"""Folds and halves that share their passes over X: results are those of fits one by one, in memory."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache, partial
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from blocked import cut
+from sklearn.linear_model import RidgeClassifier
+from sklearn.metrics import accuracy_score, make_scorer
+from sklearn.model_selection import StratifiedShuffleSplit
+
+from l20fs import L20Classifier, L20Selector, L20SelectorCV, StabilitySelector
+from l20fs.blocks import FileBlocks, as_blocks
+from l20fs.design import Part
+from l20fs.design.meeting import Meeting
+from l20fs.evaluation import engine, parallel
+from l20fs.evaluation.folds import Fold, make_stratified_folds
+from l20fs.evaluation.predictions import nested_scores, predictions_by_k
+
+N_SAMPLES, N_FEATURES = 90, 30
+
+
+def make_samples(n_samples=N_SAMPLES, n_features=N_FEATURES):
+    """Classes, and features of which two are constant, one is far from zero and one is constant in some folds."""
+    random = np.random.default_rng(0)
+    y = np.arange(n_samples) % 3
+    X = random.standard_normal((n_samples, n_features)) * (random.random((n_samples, n_features)) < 0.6)
+    X[:, :6] += np.eye(3)[y] @ random.standard_normal((3, 6))
+    X[:, 7], X[:, 8], X[:, 10] = 0.0, 0.3, 0.0
+    X[:, 9] += 50.0
+    X[:5, 10] = 1.0
+    return X, y
+
+
+def from_npy(X, folder):
+    np.save(folder / "X.npy", X)
+    return as_blocks(np.load(folder / "X.npy", mmap_mode="r"))
+
+
+def dask_array(X, folder, *, chunks):
+    return pytest.importorskip("dask.array").from_array(X, chunks=chunks)
+
+
+def dask_frame(X, folder):
+    frames = pytest.importorskip("dask.dataframe")
+    return frames.from_pandas(pd.DataFrame(X, columns=[f"g{column}" for column in range(X.shape[1])]), npartitions=3)
+
+
+CONTAINERS = {
+    "in memory": lambda X, folder: X,
+    "in a file": from_npy,
+    "blocks of samples": lambda X, folder: cut(X, 0, 4),
+    "blocks of columns": lambda X, folder: cut(X, 1, 4),
+    "sparse blocks of samples": lambda X, folder: cut(sp.csr_array(X), 0, 4),
+    "sparse blocks of columns": lambda X, folder: cut(sp.csr_array(X), 1, 4),
+    "Dask, samples": partial(dask_array, chunks=(25, -1)),
+    "Dask, columns": partial(dask_array, chunks=(-1, 8)),
+    "Dask frame": dask_frame,
+}
+FEW = ["in memory", "sparse blocks of samples", "Dask, columns"]
+
+in_each_container = pytest.mark.parametrize("container", CONTAINERS)
+in_few_containers = pytest.mark.parametrize("container", FEW)
+
+
+@pytest.fixture
+def share(monkeypatch):
+    """Let small arrays in memory be shared as well, and no fit run alone."""
+
+    def start():
+        monkeypatch.setattr("l20fs.design.LEAST_SHARED", 1)
+        for module in (engine, parallel):
+            monkeypatch.setattr(module, "results_of", None, raising=False)
+
+    return start
+
+
+WEIGHTS = np.arange(N_SAMPLES) % 3 + 0.5
+NUMBERS = make_samples()[0][:, [0, 3]] @ [1.0, -1.0] + 0.1 * np.random.default_rng(1).standard_normal(N_SAMPLES)
+BOTH = np.column_stack([NUMBERS, make_samples()[0][:, 4]])
+OWN_SCORER = make_scorer(lambda truth, found: accuracy_score(truth, found))
+
+#: Options of L20SelectorCV and of its fit.
+SEARCHES = {
+    "plain": ({}, {}),
+    "weights": ({}, {"sample_weight": WEIGHTS}),
+    "weights of zero": ({}, {"sample_weight": WEIGHTS * (np.arange(N_SAMPLES) % 7 > 0)}),
+    "groups": ({}, {"groups": np.arange(N_SAMPLES) // 9}),
+    "nuisances": ({}, {"adjust_for": np.arange(N_SAMPLES) // 30}),
+    "class weights": ({"selector": L20Selector(class_weight="balanced")}, {}),
+    "regression": ({"task": "regression"}, {"y": NUMBERS}),
+    "two outputs": ({"task": "regression", "scoring": "neg_mean_squared_error"}, {"y": BOTH}),
+    "ridges": ({"ridge": [0.1, "auto", 1.0]}, {}),
+    "alphas": ({"alpha": [0.5, 2.0]}, {}),
+    "no intercept": ({"selector": L20Selector(fit_intercept=False)}, {}),
+    "swap": ({"selector": L20Selector(solver="swap")}, {}),
+    "AHIHT": ({"selector": L20Selector(solver="ahiht", scale="zscore")}, {}),
+    "included": ({"selector": L20Selector(include=[3], exclude=[0])}, {}),
+    "own scorer": ({"scoring": OWN_SCORER}, {}),
+    "probabilities": ({"scoring": "neg_log_loss"}, {}),
+    "own estimator": ({"estimator": RidgeClassifier()}, {}),
+    "shuffled": ({"cv": StratifiedShuffleSplit(3, test_size=0.3, random_state=0)}, {}),
+    "processes": ({"n_jobs": 2}, {}),
+}
+
+
+def search(X, y, options, given):
+    options = {"n_features_to_select": "best", "max_features": 6, "cv": 3} | options
+    return L20SelectorCV(**options).fit(X, given.get("y", y), **{k: v for k, v in given.items() if k != "y"})
+
+
+@cache
+def one_by_one(name):
+    """Return the search in memory without shared passes, in this process."""
+    options, given = SEARCHES[name]
+    return search(*make_samples(), options | {"n_jobs": None}, given)
+
+
+def assert_same_search(found, expected):
+    assert found.support_.tolist() == expected.support_.tolist()
+    assert found.ranking_.tolist() == expected.ranking_.tolist()
+    assert list(found.cv_results_) == list(expected.cv_results_)
+    for name, values in expected.cv_results_.items():
+        np.testing.assert_allclose(found.cv_results_[name], values, rtol=1e-7, atol=1e-9, err_msg=name)
+    for name in ("best_index_", "n_features_", "n_splits_"):
+        assert getattr(found, name) == getattr(expected, name), name
+    for name in ("best_score_", "corrected_score_", "corrected_interval_", "ridge_", "coef_", "intercept_"):
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-6, atol=1e-8, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("container", "name"),
+    [("in memory", name) for name in SEARCHES]
+    + [(container, "plain") for container in CONTAINERS if container != "in memory"]
+    + [("sparse blocks of samples", name) for name in SEARCHES if name not in ("plain", "included", "two outputs", "ridges")]
+    + [("Dask, columns", name) for name in ("nuisances", "own scorer", "own estimator", "AHIHT")],
+)
+def test_cross_validation_is_that_of_fits_one_by_one(container, name, share, tmp_path):
+    X, y = make_samples()
+    expected = one_by_one(name)
+    share()
+    assert_same_search(search(CONTAINERS[container](X, tmp_path), y, *SEARCHES[name]), expected)
+
+
+#: Selectors of StabilitySelector, its options, and those of its fit.
+HALVES = {
+    "plain": (L20Selector(4, max_features=6), {}, {}),
+    "weights of zero": (L20Selector(4), {}, {"sample_weight": WEIGHTS * (np.arange(N_SAMPLES) % 7 > 0)}),
+    "groups": (L20Selector(4), {}, {"groups": np.arange(N_SAMPLES) // 9}),
+    "nuisances": (L20Selector(4), {}, {"adjust_for": np.arange(N_SAMPLES) // 30}),
+    "class weights": (L20Classifier(4, class_weight="balanced"), {}, {}),
+    "regression": (L20Selector(3), {}, {"y": NUMBERS}),
+    "alpha": (L20Selector(None, alpha=2.0), {"fraction": 0.4}, {}),
+    "EBIC": (L20Selector("ebic", max_features=8, solver="swap"), {}, {}),
+    "groups of features": (L20Selector(3, solver="ahiht", feature_groups=np.arange(N_FEATURES) // 2), {}, {}),
+    "a search": (L20SelectorCV("best", max_features=N_FEATURES, cv=2), {}, {}),
+    "a stability selection": (StabilitySelector(L20Selector(3), n_resamples=2, random_state=1), {}, {}),
+}
+
+
+def select_stably(X, y, selector, options, given):
+    stable = StabilitySelector(selector, n_resamples=4, random_state=0, **options)
+    return stable.fit(X, given.get("y", y), **{k: v for k, v in given.items() if k != "y"})
+
+
+@cache
+def halves_one_by_one(name):
+    return select_stably(*make_samples(), *HALVES[name])
+
+
+def assert_same_halves(found, expected):
+    for name in ("orders_", "sizes_", "frequencies_", "mean_ranks_", "ranking_", "support_"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
+    assert found.stability_ == expected.stability_
+
+
+@pytest.mark.parametrize(
+    ("container", "name"),
+    [("in memory", name) for name in HALVES]
+    + [(container, "plain") for container in CONTAINERS if container != "in memory"]
+    + [("Dask, samples", name) for name in HALVES if name != "plain"],
+)
+def test_stability_selection_is_that_of_fits_one_by_one(container, name, share, tmp_path):
+    X, y = make_samples()
+    expected = halves_one_by_one(name)
+    share()
+    assert_same_halves(select_stably(CONTAINERS[container](X, tmp_path), y, *HALVES[name]), expected)
+
+
+def counted_passes(monkeypatch):
+    """Return the list of all Dask arrays that are taken apart from now on."""
+    dask_module = pytest.importorskip("l20fs.blocks.dask")
+    made, begin = [], dask_module.DaskBlocks.__init__
+
+    def remember(self, *given):
+        begin(self, *given)
+        made.append(self)
+
+    monkeypatch.setattr(dask_module.DaskBlocks, "__init__", remember)
+    return made
+
+
+def test_cross_validation_takes_little_more_passes_than_a_fit(monkeypatch):
+    made = counted_passes(monkeypatch)
+    random, k = np.random.default_rng(0), 100
+    y = np.arange(1500) % 4
+    X = random.standard_normal((1500, 2100))
+    X[:, :k] += 0.5 * np.eye(4)[y] @ random.standard_normal((4, k))
+    array = dask_array(X, None, chunks=(500, -1))
+    L20Selector(k).fit(array, y)
+    L20SelectorCV(k, max_features=k).fit(array, y)
+    StabilitySelector(L20Selector(k), n_resamples=4, random_state=0).fit(array, y)
+    n_passes = [blocks.traffic.n_passes for blocks in made]
+    assert n_passes[0] > 100 / 16
+    assert max(n_passes) <= 1.5 * n_passes[0]
+
+
+@in_few_containers
+def test_progress_is_told_after_each_path(container, share, tmp_path, capsys):
+    X, y = make_samples()
+    share()
+    told, resamples = [], []
+    X = CONTAINERS[container](X, tmp_path)
+    L20SelectorCV(2, max_features=3, cv=3, callback=told.append, verbose=1).fit(X, y)
+    assert [tuple(each) for each in told] == [(1, 3), (2, 3), (3, 3)]
+    StabilitySelector(L20Selector(2), n_resamples=4, random_state=0, callback=resamples.append, verbose=1).fit(X, y)
+    assert [tuple(each) for each in resamples] == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert capsys.readouterr().out.splitlines() == [
+        *(f"[L20SelectorCV] {n} of 3 paths" for n in (1, 2, 3)),
+        *(f"[StabilitySelector] {n} of 4 resamples" for n in (1, 2, 3, 4)),
+    ]
+
+
+def interrupt(progress):
+    raise KeyboardInterrupt
+
+
+@in_few_containers
+def test_an_interrupt_leaves_the_estimator_as_it_was(container, share, tmp_path):
+    X, y = make_samples()
+    share()
+    X = CONTAINERS[container](X, tmp_path)
+    for selector in (L20SelectorCV(2, max_features=3, cv=3), StabilitySelector(L20Selector(2), n_resamples=4)):
+        with pytest.raises(KeyboardInterrupt):
+            selector.set_params(callback=interrupt).fit(X, y)
+        assert [name for name in vars(selector) if name.endswith("_") and not name.startswith("_")] == []
+        before = vars(selector.set_params(callback=None).fit(X, y)).copy()
+        with pytest.raises(KeyboardInterrupt):
+            selector.set_params(callback=interrupt).fit(X, y[::-1].copy())
+        assert {**vars(selector), "callback": None} == before
+
+
+@in_few_containers
+def test_a_fold_that_fails_tells_what_it_tells_alone(container, share, tmp_path):
+    X, y = make_samples()
+    every = np.arange(N_SAMPLES)
+    folds = [(every[every % 3 > 0], every[::3]), (every[y == 1], every[y == 2]), (every[y == 2], every[y == 1])]
+    with pytest.raises(ValueError, match="class") as expected:
+        search(X, y, {"cv": folds}, {})
+    share()
+    selector = L20SelectorCV(2, max_features=3, cv=folds)
+    with pytest.raises(type(expected.value)) as found:
+        selector.fit(CONTAINERS[container](X, tmp_path), y)
+    assert str(found.value) == str(expected.value)
+    assert not hasattr(selector, "cv_results_")
+
+
+def test_samples_that_are_drawn_repeatedly(share):
+    X, y = make_samples()
+    drawn = [np.random.default_rng(seed).integers(N_SAMPLES, size=N_SAMPLES) for seed in range(3)]
+    folds = [(rows, np.setdiff1d(np.arange(N_SAMPLES), rows)) for rows in drawn]
+    expected = search(X, y, {"cv": folds}, {})
+    share()
+    assert_same_search(search(X, y, {"cv": folds}, {}), expected)
+    with pytest.raises(ValueError, match=r"each of them once.*sample_weight 2"):
+        search(cut(X, 0, 4), y, {"cv": folds}, {})
+
+
+@pytest.mark.parametrize("container", FEW[1:])
+def test_the_robust_loss_needs_its_samples(container, tmp_path):
+    X, y = make_samples()
+    X, robust = CONTAINERS[container](X, tmp_path), L20Selector(2, loss="l21")
+    for selector in (L20SelectorCV(2, selector=robust), StabilitySelector(robust, n_resamples=2)):
+        with pytest.raises(ValueError, match="loss='l21' is not available for X in blocks"):
+            selector.fit(X, y)
+
+
+def test_the_robust_loss_on_shared_samples(share):
+    X, y = make_samples()
+    options = {"selector": L20Selector(loss="l21")}
+    expected = search(X, y, options, {})
+    share()
+    assert_same_search(search(X, y, options, {}), expected)
+
+
+def bits_of(selector):
+    arrays = [selector.coef_, selector.scores_, selector.cv_results_["mean_test_score"], selector.corrected_interval_]
+    return [np.asarray(array).tobytes() for array in arrays]
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("solver", ["forward", "ahiht"])
+def test_an_interrupted_search_goes_on_where_it_was(axis, solver, tmp_path):
+    """Results are the same to the last bit, and finished passes are not repeated."""
+    X, y = make_samples()
+
+    def run(folder, most=None):
+        blocks = cut(sp.csr_array(X), axis, 4)
+        load, n_loads = blocks.load, []
+
+        def limited(span):
+            n_loads.append(span)
+            if most is not None and len(n_loads) > most:
+                raise KeyboardInterrupt
+            return load(span)
+
+        blocks.load = limited
+        template = L20Selector(solver=solver, scale="zscore", checkpoint=folder)
+        found = L20SelectorCV("best", max_features=6, cv=3, selector=template)
+        try:
+            return found.fit(blocks, y), blocks.traffic.n_passes
+        except KeyboardInterrupt:
+            return None, blocks.traffic.n_passes
+
+    whole, n_passes = run(tmp_path / "whole")
+    found, n_first = run(tmp_path / "part", most=4 * (n_passes // 2) + 1)
+    assert found is None
+    found, n_second = run(tmp_path / "part")
+    assert bits_of(found) == bits_of(whole)
+    assert n_second < n_passes
+    assert n_first + n_second <= n_passes + 2  # the one that was interrupted, and the one that identifies the data
+    assert run(tmp_path / "part")[1] == 1
+
+
+@pytest.mark.parametrize("container", ["in memory", "blocks of samples"])
+def test_an_interrupted_stability_selection_goes_on_where_it_was(container, share, tmp_path):
+    X, y = make_samples()
+    expected = halves_one_by_one("plain")
+    share()
+
+    def run(n_done):
+        blocks = CONTAINERS[container](X, tmp_path)
+        stable = StabilitySelector(L20Selector(4, max_features=6), n_resamples=4, random_state=0, checkpoint=tmp_path / "c")
+        stable.set_params(callback=lambda progress: interrupt(progress) if progress.n_done == n_done else None)
+        return stable.fit(blocks, y), blocks
+
+    with pytest.raises(KeyboardInterrupt):
+        run(1)
+    found, blocks = run(None)
+    assert_same_halves(found, expected)
+    if container != "in memory":
+        assert blocks.traffic.n_passes == 1, "the one that identifies the data"
+
+
+def test_more_fits_than_run_side_by_side(share, monkeypatch):
+    X, y = make_samples()
+    options = {"cv": 5, "ridge": [0.1, 1.0], "n_features_to_select": 3}
+    expected = search(X, y, options, {})
+    share()
+    monkeypatch.setattr("l20fs.design.parts.MOST_AT_ONCE", 4)
+    n_together, together = [], Meeting.together
+    monkeypatch.setattr(Meeting, "together", lambda self, calls: n_together.append(len(calls)) or together(self, calls))
+    assert_same_search(search(X, y, options, {}), expected)
+    assert n_together == [4, 4, 2]
+
+
+@pytest.mark.parametrize("container", ["in memory", "blocks of samples", "sparse blocks of columns", "in a file"])
+def test_predictions_and_nested_scores_are_those_of_fits_one_by_one(container, share, tmp_path):
+    X, y = make_samples()
+    folds, sizes, selector = make_stratified_folds(y, seed=0)[:3], [1, 2, 4], L20Selector()
+
+    def predict(X):
+        outer = predictions_by_k(selector, X, y, sizes, folds)
+        return outer, nested_scores(selector, X, y, outer, "best")
+
+    expected, expected_nested = predict(X)
+    share()
+    found, nested = predict(CONTAINERS[container](X, tmp_path))
+    for judge in expected.predicted:
+        np.testing.assert_array_equal(found.predicted[judge], expected.predicted[judge])
+    np.testing.assert_array_equal(found.n_features, expected.n_features)
+    assert nested.sizes == expected_nested.sizes
+    np.testing.assert_allclose(nested.scores, expected_nested.scores)
+
+
+@pytest.mark.parametrize("container", ["in memory", "blocks of samples"])
+def test_warnings_of_folds_are_silent_and_filters_stay(container, share, tmp_path):
+    """Filters of warnings belong to the process: threads must not set them, nor leave theirs behind."""
+    X, y = make_samples(n_features=12)
+    share()
+    before, rows = list(warnings.filters), np.arange(N_SAMPLES)
+    folds = [Fold(rows[rows >= 30], rows[:30]), Fold(rows[rows < 60], rows[60:])]  # the first has a feature less
+    found = predictions_by_k(L20Selector(), CONTAINERS[container](X, tmp_path), y, [12], folds)
+    assert found.n_features.tolist() == [[9], [10]]
+    assert warnings.filters == before
+
+
+def test_small_arrays_and_sparse_matrices_are_not_shared(monkeypatch):
+    X, y = make_samples()
+    monkeypatch.setattr(engine, "results_together", None)
+    for given in (X, sp.csr_array(X)):
+        search(given, y, {}, {})
+    assert not isinstance(X, Part)
+    with pytest.raises(TypeError, match="NoneType"):
+        search(cut(X, 0, 4), y, {}, {})
+    assert isinstance(cut(X, 0, 4), FileBlocks)
