@@ -26,6 +26,7 @@ from l20fs.design.column_cache import AT_ONCE_SHARED
 from l20fs.design.moments import Moments, measure, merge, side_by_side
 from l20fs.design.parts import LINES_PER_FIT, Part, SharedSamples, moments_of_sums
 from l20fs.design.sample_weights import SampleWeights
+from l20fs.storage.hashing import digest
 from l20fs.typing import Array, Scale
 
 #: Share of the memory for blocks that rows of Gram matrices may take which are kept for the next fit.
@@ -40,7 +41,7 @@ class SharedBlocks(SharedSamples):
         self._choose = choose
         self.cells: Cells | None = None
         self._expected: list[Array] = []
-        self._sums: dict[tuple[Any, bytes], tuple[Array, Array]] = {}
+        self._sums: dict[tuple[Any, str], tuple[Array, Array]] = {}
 
     @property
     def n_at_once(self) -> int:
@@ -70,8 +71,8 @@ class SharedBlocks(SharedSamples):
 
     def sums(self, base: BlockedMatrix, weights: list[Array]) -> list[tuple[Array, Array]]:
         """Return the sums, and the sums of squares, of the columns of a base for each vector of weights."""
-        keys = [(base, vector.tobytes()) for vector in weights]
-        everything = (base, np.ones(base.n_samples).tobytes())
+        keys = [(base, digest(vector)) for vector in weights]
+        everything = (base, digest(np.ones(base.n_samples)))
         self._sums.setdefault(everything, (np.zeros(base.n_features), base.columns.energy))
         missing = {key: vector for key, vector in zip(keys, weights, strict=True) if key not in self._sums}
         if missing:
@@ -137,8 +138,8 @@ class Cells:
         missing = np.array([row for row in rows.tolist() if row not in self._lines], dtype=np.intp)
         fetched = {row: self._lines[row] for row in rows.tolist() if row in self._lines}
         if len(missing):
-            lines = np.stack(self.base.gram_lines_of([missing] * len(self._first), self._placed), axis=1)
-            fetched |= dict(zip(missing.tolist(), lines, strict=True))
+            lines = self.base.gram_lines_of([missing] * len(self._first), self._placed)
+            fetched |= {row: np.stack([of_cell[place] for of_cell in lines]) for place, row in enumerate(missing.tolist())}
             self._keep(fetched)
         return fetched
 
