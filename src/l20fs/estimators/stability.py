@@ -42,6 +42,10 @@ if TYPE_CHECKING:
 MOST_RESAMPLES = 10**6
 
 
+#: Resamples that run side by side where a checkpoint keeps them: so many are lost if the run is interrupted.
+MOST_UNSTORED = 25
+
+
 class ResampleProgress(NamedTuple):
     """Progress that a callback is told after a resample."""
 
@@ -257,7 +261,9 @@ class StabilitySelector(BaseSelector):
     def _picked(self, work: Work, missing: Iterator[tuple[int, Array]]) -> Generator[Picked, None, None]:
         """Return the results of some resamples, computed side by side."""
         if isinstance(work.X, Part):
-            return results_together(work.pick, list(missing), work.X)
+            # What is stored is stored when all that run side by side are done.
+            most = None if work.store is None else MOST_UNSTORED
+            return results_together(work.pick, list(missing), work.X, most=most)
         # A file is read by this process, where its blocks are worked on side by side; so are arrays on a device.
         is_here = is_blocks(work.X) or is_device_array(work.X)
         return results_of(work.pick, missing, 1 if is_here else self.n_jobs)

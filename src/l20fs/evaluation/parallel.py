@@ -51,10 +51,11 @@ def results_together(
     samples: Part,
     *,
     silence: Callable[[], AbstractContextManager[Any]] = nullcontext,
+    most: int | None = None,
 ) -> Generator[Any, None, None]:
     """Call a function that fits to parts of shared samples with each of the arguments, and yield the results in order.
 
-    As many fits as memory allows walk side by side, and share their products with X; those inside such a fit run one after
+    As many fits as memory allows, or ``most``, walk side by side, and share their products with X; those inside such a fit run one after
     the other. Warnings are silenced for all of them at once, since filters belong to the process and not to a thread.
     """
     if samples.shared.meeting.is_member:
@@ -66,7 +67,7 @@ def results_together(
         with config_context(**config):  # a thread starts with the defaults
             return function(*given)
 
-    n_at_once = samples.shared.n_at_once
+    n_at_once = min(samples.shared.n_at_once, most or len(arguments) or 1)
     for start in range(0, len(arguments), n_at_once):
         group = arguments[start : start + n_at_once]
         with silence():
