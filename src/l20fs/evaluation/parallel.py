@@ -55,8 +55,9 @@ def results_together(
 ) -> Generator[Any, None, None]:
     """Call a function that fits to parts of shared samples with each of the arguments, and yield the results in order.
 
-    As many fits as memory allows, or ``most``, walk side by side, and share their products with X; those inside such a fit run one after
-    the other. Warnings are silenced for all of them at once, since filters belong to the process and not to a thread.
+    As many fits as memory allows, or ``most``, walk side by side, and share their products with X; those inside such a fit
+    run one after the other. Warnings are silenced for all of them at once, since filters belong to the process and not to a
+    thread.
     """
     if samples.shared.meeting.is_member:
         yield from (function(*given) for given in arguments)
