@@ -396,6 +396,7 @@ def test_all_that_goes_to_the_blocks_is_counted_once(axis):
     X, _ = make_counts(5, 24, 70)
     blocks = cut(X, axis, 5)
     matrix = make_design(blocks, sample_weight=np.ones(24)).matrix
+    matrix.products(np.ones((1, 24)))  # sends the means and units of the columns
     cases = [  # with the numbers that go down; what was placed there before does not
         (lambda: matrix.products(np.ones((2, 24))), 2 * 24 + 3 * 70),  # with means and units, when they are first needed
         (lambda: matrix.products(np.ones((2, 24))), 2 * 24),
