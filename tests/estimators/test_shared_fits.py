@@ -109,6 +109,11 @@ SEARCHES = {
 }
 
 
+#: Those that reach kernels of their own.
+IN_BLOCKS = ["weights of zero", "groups", "nuisances", "regression", "alphas", "no intercept", "swap", "AHIHT"]
+IN_BLOCKS += ["own scorer", "own estimator", "shuffled", "processes"]
+
+
 def search(X, y, options, given):
     options = {"n_features_to_select": "best", "max_features": 6, "cv": 3} | options
     return L20SelectorCV(**options).fit(X, given.get("y", y), **{k: v for k, v in given.items() if k != "y"})
@@ -137,7 +142,7 @@ def assert_same_search(found, expected):
     ("container", "name"),
     [("in memory", name) for name in SEARCHES if name != "processes"]  # which have an X each
     + [(container, "plain") for container in CONTAINERS if container != "in memory"]
-    + [("sparse blocks of samples", name) for name in SEARCHES if name not in ("plain", "included", "two outputs", "ridges")]
+    + [("sparse blocks of samples", name) for name in IN_BLOCKS]
     + [("Dask, columns", name) for name in ("nuisances", "own scorer", "own estimator", "AHIHT")],
 )
 def test_cross_validation_is_that_of_fits_one_by_one(container, name, share, tmp_path):
@@ -182,8 +187,8 @@ def assert_same_halves(found, expected):
 @pytest.mark.parametrize(
     ("container", "name"),
     [("in memory", name) for name in HALVES]
-    + [(container, "plain") for container in CONTAINERS if container != "in memory"]
-    + [("Dask, samples", name) for name in HALVES if name != "plain"],
+    + [(container, "plain") for container in ("in a file", "sparse blocks of columns", "Dask, samples", "Dask frame")]
+    + [("Dask, samples", name) for name in ("weights of zero", "nuisances", "EBIC", "a search", "a stability selection")],
 )
 def test_stability_selection_is_that_of_fits_one_by_one(container, name, share, tmp_path):
     X, y = make_samples()
