@@ -916,7 +916,7 @@ class DeferredPath(SolutionPath):
     @computed_once
     def _top(self) -> Array:
         scores = self._entry_scores()
-        rows = self.coef_rows[scores > 0.0]
+        rows = np.sort(self._occupied.last()[0])[scores > 0.0]  # not all that were non-zero once are so at the end
         return rows[order_descending(scores[scores > 0.0], rtol=float(self.tie))]
 
 
