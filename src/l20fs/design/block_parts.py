@@ -36,6 +36,8 @@ SHARE_FOR_CELLS = 0.5
 class SharedBlocks(SharedSamples):
     """Shared matrix in blocks, in a file or on a cluster."""
 
+    at_once = 2
+
     def __init__(self, blocks: Blocks, choose: Callable[[BlockedMatrix], Design]) -> None:
         super().__init__(blocks)
         self._choose = choose

@@ -11,12 +11,10 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from threadpoolctl import ThreadpoolController
 
 from l20fs.blocks import is_blocks, memory_limit
 from l20fs.design.adjustment import SMALL_SHARE, explained_energy, left_over, project_out, sum_squares
@@ -39,12 +37,6 @@ SHARE_FOR_FITS = 0.25
 
 #: Vectors over the features that a fit holds at a time, in float64: products with the lines of a batch, and those it keeps.
 LINES_PER_FIT = 96
-
-
-@cache
-def threads_of_blas() -> ThreadpoolController:
-    """Return what sets the number of threads of BLAS; it looks through all libraries that are loaded, once."""
-    return ThreadpoolController().select(user_api="blas")
 
 
 class Part:
@@ -98,8 +90,8 @@ class SharedSamples(ABC):
         Valid numbers.
     """
 
-    #: How many fits run at a time between their requests; None: all of them.
-    at_once: ClassVar[int | None] = None
+    #: How many fits run at a time between their requests; None: all of them. BLAS has threads of its own.
+    at_once: ClassVar[int | None] = 1
 
     def __init__(self, X: Any) -> None:
         self.X = X
@@ -108,7 +100,6 @@ class SharedSamples(ABC):
         self.meeting = Meeting(self._answer, self.at_once)
         self._lock = threading.RLock()
         self._bases: dict[bool, Any] = {}
-        self._n_threads = 1  # of BLAS, for what fits share
 
     @property
     def n_at_once(self) -> int:
@@ -121,14 +112,8 @@ class SharedSamples(ABC):
         return memory_limit(None)
 
     def together(self, calls: Sequence[Callable[[], Any]]) -> list[Any]:
-        """Run fits side by side, so that they share their products.
-
-        Each has one thread of BLAS for its own steps; those that they share have all threads.
-        """
-        blas = threads_of_blas()
-        self._n_threads = min((library["num_threads"] for library in blas.info()), default=1)
-        with blas.limit(limits=1):
-            return self.meeting.together(calls)
+        """Run fits side by side, so that they share their products."""
+        return self.meeting.together(calls)
 
     def base(self, fit_intercept: bool) -> Any:
         """Return the design of all samples, made when it is first needed."""
@@ -152,15 +137,9 @@ class SharedSamples(ABC):
     def values(self, rows: Array, columns: Array | None) -> Any:
         """Return ``X[rows][:, columns]`` on the host, sparse if X is sparse; None: all columns."""
 
-    def _answer(self, requests: list[Request]) -> list[Any]:
-        """Answer requests of several fits, those of one kind at once."""
-        if not (self.meeting.is_member and self._n_threads > 1):
-            return self._answer_each_kind(requests)
-        with threads_of_blas().limit(limits=self._n_threads):
-            return self._answer_each_kind(requests)
-
     @staticmethod
-    def _answer_each_kind(requests: list[Request]) -> list[Any]:
+    def _answer(requests: list[Request]) -> list[Any]:
+        """Answer requests of several fits, those of one kind at once."""
         found: list[Any] = [None] * len(requests)
         for kind in dict.fromkeys((type(request), request.base) for request in requests):
             chosen = [number for number, request in enumerate(requests) if (type(request), request.base) == kind]
