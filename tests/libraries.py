@@ -26,6 +26,7 @@ WITHOUT_TORCH = pytest.mark.skipif(
 
 #: What moves an array to a library. One that is not installed is skipped with a reason, not left out.
 MOVERS = [pytest.param(on_second_device, id="strict"), pytest.param(in_torch, id="torch", marks=WITHOUT_TORCH)]
+move_to_each = pytest.mark.parametrize("move", MOVERS)
 
 _ATTRIBUTES = "fitted attributes are NumPy's, wherever X was, so that a fit is read, pickled and reported without its device"
 

@@ -7,6 +7,7 @@ import pickle
 import array_api_strict
 import numpy as np
 import pytest
+from libraries import move_to_each
 from sklearn.linear_model import RidgeClassifier
 from sklearn.metrics import accuracy_score, make_scorer
 
@@ -15,19 +16,6 @@ from l20fs.design import DeviceDesign, make_design, share_samples
 from l20fs.inputs.devices import Place, as_numpy, is_device_array
 from l20fs.methods import FisherScore
 
-
-def libraries():
-    # Nothing comes from the second device of array-api-strict to the host, or goes there, by itself.
-    movers = {"strict": lambda X: array_api_strict.asarray(X, device=array_api_strict.Device("device1"))}
-    try:
-        import torch
-    except ModuleNotFoundError:
-        return movers
-    return movers | {"torch": torch.tensor}
-
-
-LIBRARIES = libraries()
-move_to_each = pytest.mark.parametrize("move", LIBRARIES.values(), ids=LIBRARIES)
 in_each_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 

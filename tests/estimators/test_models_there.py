@@ -5,26 +5,12 @@ from __future__ import annotations
 import pickle
 
 import array_api_compat as xpc
-import array_api_strict
 import numpy as np
 import pytest
+from libraries import move_to_each
 
 from l20fs import Constraints, Forward, L20Classifier, L20Regressor, L20Selector, Swap
 from l20fs.inputs.devices import as_numpy, is_device_array
-
-
-def libraries():
-    # Nothing comes from the second device of array-api-strict to the host, or goes there, by itself.
-    movers = {"strict": lambda X: array_api_strict.asarray(X, device=array_api_strict.Device("device1"))}
-    try:
-        import torch
-    except ModuleNotFoundError:
-        return movers
-    return movers | {"torch": torch.tensor}
-
-
-LIBRARIES = libraries()
-move_to_each = pytest.mark.parametrize("move", LIBRARIES.values(), ids=LIBRARIES)
 
 
 def make_data():

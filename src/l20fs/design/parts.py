@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -148,13 +148,14 @@ class SharedSamples(ABC):
         return found
 
 
-class Request(ABC):
+class Request(Protocol):
     """Request of a fit to a base design; those of one kind are answered together."""
 
-    base: Any
+    @property
+    def base(self) -> Any:
+        """The design, or matrix, of all samples."""
 
     @staticmethod
-    @abstractmethod
     def answer(requests: list[Any]) -> list[Any]:
         """Return one answer per request."""
 

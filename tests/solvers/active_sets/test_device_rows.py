@@ -8,6 +8,7 @@ import array_api_strict
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from libraries import move_to_each
 
 from l20fs.inputs.devices import Place, as_numpy
 from l20fs.objective.least_squares import LeastSquares
@@ -19,20 +20,6 @@ from l20fs.solvers.active_sets.device_rows import gains_there, gains_without_the
 from l20fs.solvers.active_sets.rows import gains_of, gains_without
 
 N_FEATURES = 21
-
-
-def libraries():
-    # Nothing comes from the second device of array-api-strict to the host, or goes there, by itself.
-    movers = {"strict": lambda X: array_api_strict.asarray(X, device=array_api_strict.Device("device1"))}
-    try:
-        import torch
-    except ModuleNotFoundError:
-        return movers
-    return movers | {"torch": torch.tensor}
-
-
-LIBRARIES = libraries()
-move_to_each = pytest.mark.parametrize("move", LIBRARIES.values(), ids=LIBRARIES)
 
 
 def make_penalty(kind):
