@@ -114,7 +114,7 @@ class Preprocessing:
 def validate_before(estimator: Any, X: Any, y: Any) -> tuple[Any, Array]:
     """Validate y, and of an X that is yet to be preprocessed the container; record its names and size."""
     X, y = collected(X), collected_targets(y)
-    refuse_blocks(X, type(estimator).__name__)
+    refuse_blocks(X, f"{type(estimator).__name__} with preprocess", instead=", or leave preprocess out")
     refuse_foreign_array(X, "X")
     refuse_foreign_array(y, "y")
     refuse_odd_targets(y)
