@@ -107,7 +107,9 @@ def test_norms_bound_the_products_and_their_errors(container, dtype, name):
     residual = residual_of(found)
     lengths = np.linalg.norm(residual, axis=1)[:, None]
     assert np.all(np.abs(found.pull(residual)) <= lengths * found.pull_norms() * (1 + 1e-5))
-    assert np.all(np.abs(found.pull(residual) - exact.pull(residual)) <= 30 * lengths * storage_errors(found) + 1e-300)
+    # In the same units: deviations beside an outlier are known to fewer digits, and are no errors of the products.
+    expected = exact.pull(residual) * (exact.scale / found.scale)
+    assert np.all(np.abs(found.pull(residual) - expected) <= 30 * lengths * storage_errors(found) + 1e-300)
 
 
 @pytest.mark.parametrize("name", ["zscore", "nuisances"])

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from l20fs.design.adjustment import LEAST_LEFT
-from l20fs.design.base import Columns, Design, Likely, Pull
-from l20fs.design.column_scale import ColumnScale
+from l20fs.design.base import Columns, ColumnSummary, Design, Likely, Pull
+from l20fs.design.column_scale import divisors_of, leading_places
 from l20fs.design.meeting import computed_once
 from l20fs.design.moments import Moments, centre_exactly, is_varying, powers_of_two
 from l20fs.design.parts import CLEAR_SHARE
 from l20fs.design.sample_weights import SampleWeights
-from l20fs.design.tolerances import safe_limit
+from l20fs.design.tolerances import refuse_huge_values, refuse_overflow, safe_limit
 from l20fs.inputs.devices import Place, working_dtype
 from l20fs.typing import Array, Scale
 
@@ -33,6 +32,28 @@ NEAR_ELEMENTS = 1 << 23
 
 #: A feature whose deviation is below this fraction of its mean is measured again, in float64 and without cancellation.
 SMALL_SHARE = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-6}
+
+
+class Lengths(NamedTuple):
+    """Norms of columns in a few numbers: how many are unknown (below 0) or above 0, the largest, and a few in order."""
+
+    n_unknown: int
+    n_varying: int
+    largest: float
+    ordered: Array
+
+    @classmethod
+    def of(cls, place: Place, lengths: Any) -> list[Lengths]:
+        """Describe lines of norms on a device, all of them by two small transfers."""
+        xp = place.xp
+        ones, nothing = xp.ones_like(lengths), xp.zeros_like(lengths)
+        counts = [xp.sum(xp.where(are, ones, nothing), axis=1) for are in (lengths < 0.0, lengths > 0.0)]
+        n_unknown, n_varying, largest = place.fetch(xp.stack([*counts, xp.max(lengths, axis=1)]))
+        n_varying = n_varying.astype(np.int64)
+        places = np.array([leading_places(max(1, number)) for number in n_varying])
+        ordered = values_at(place, lengths, places + (lengths.shape[1] - np.maximum(n_varying, 1))[:, None])
+        found = zip(n_unknown.astype(int).tolist(), n_varying.tolist(), largest.tolist(), ordered, strict=True)
+        return [cls(*numbers) for numbers in found]
 
 
 class DeviceDesign(Design):
@@ -59,93 +80,167 @@ class DeviceDesign(Design):
         self._weights = None if sample_weights.values is None else self.place.send(sample_weights.values)
         self._root = None if sample_weights.root is None else self.place.send(sample_weights.root)
         self._unit = float(np.sqrt(sample_weights.total))  # the norm of a feature of deviation 1
+        explained: Any = 0.0
         with np.errstate(over="ignore", invalid="ignore"):  # raised as an error below
             shift, length = self._centre(X)
             if sample_weights.basis is not None:
-                shift, length = self._adjust(X, sample_weights.basis, shift, length)
-        self._refuse_overflow(float(length.max()))
-        total, rest = sample_weights.total, np.zeros_like(length)
-        lengths = (length, self.varies, total, scale, self.dtype)
-        ordered = partial(self._ordered, length / np.sqrt(total))
-        self._keep_scale(ColumnScale.of_lengths(*lengths, mean=self.mean, rest=rest, ordered=ordered))
-        if sample_weights.basis is not None:
-            self.explained_energy = self._explained / np.square(self.scale)
+                shift, length, explained = self._adjust(X, sample_weights.basis, shift, length)
+        lengths = Lengths.of(self.place, length[None, :])[0]
+        self._refuse_overflow(lengths.largest)
+        inverse, xp = self._scale_there(scale, length, length, explained, lengths), self.place.xp
         # The remaining correction of the base, and its factors.
-        self._units = self.place.send(np.array([shift * self.varies, self.varies / self.scale]))
-        self._inverse = self.place.xp.astype(self._units[1, :], self.array_dtype)
+        self._units = xp.stack([xp.where(length > 0.0, shift, xp.zeros_like(shift)), inverse])
+        self._inverse = xp.astype(inverse, self.array_dtype)
         self._multiply: Any = None
         if self.place.is_cuda and self.n_samples * self.n_features >= LEAST_ELEMENTS:
             from l20fs.design.half_precision import half_product  # loads Triton
 
-            deviations = self.place.send(length / np.sqrt(self.n_samples))
-            self._multiply = half_product(self._base, deviations, self._inverse)
+            self._multiply = half_product(self._base, length / float(np.sqrt(self.n_samples)), self._inverse)
 
-    def _ordered(self, deviation: Array, places: list[int]) -> Array:
-        """Return the deviations that sorting, on the device, puts at some places of those that are not 0."""
-        n_constant = self.n_features - int(np.count_nonzero(self.varies))
-        return values_at(self.place, self.place.send(deviation)[None, :], np.array([places]) + n_constant)[0]
+    def _scale_there(self, scale: Scale | Array, length: Any, norms: Any, explained: Any, lengths: Lengths) -> Any:
+        """Choose the scale by the norms of the columns and keep what follows on the device; return the factors.
+
+        ``norms`` are those of the columns as they are multiplied, ``explained`` the energies that nuisances explain.
+        """
+        xp, place, total, n_varying = self.place.xp, self.place, self.sample_weights.total, lengths.n_varying
+        scale = scale if isinstance(scale, str) else place.send(scale)
+        deviation, varies = length / self._unit, length > 0.0
+        ones, nothing = xp.ones_like(length), xp.zeros_like(length)
+        self.scale_rule, divisors = divisors_of(
+            scale, deviation, varies, lambda _: lengths.ordered / self._unit, n_varying=n_varying
+        )
+        inverse = xp.where(varies, ones / divisors, nothing)
+        energy = total * xp.where(varies, ones, nothing) if self.scale_rule == "zscore" else xp.square(length / divisors)
+        known = [xp.max(deviation / divisors), xp.max(energy), xp.sum(energy)]
+        known += [xp.min(xp.where(varies, divisors, ones * np.inf)), xp.max(divisors)]
+        self.largest_deviation, largest, together, smallest, largest_scale = place.fetch(xp.stack(known)).tolist()
+        refuse_overflow(np.array(largest_scale))
+        if self.scale_rule != "zscore":
+            refuse_huge_values(np.array([self.largest_deviation]), self.dtype)
+        self.summary = ColumnSummary(n_varying, largest, together / max(1, n_varying), smallest)
+        if not isinstance(explained, float):
+            explained = xp.where(explained > 0.0, explained, nothing) * xp.square(inverse)
+        self._there = Columns(xp, self._mean, divisors, varies, energy, explained, norms * inverse)
+        return inverse
+
+    @property
+    def columns(self) -> Columns:
+        return self._there
+
+    # What follows is needed in memory at the end of a fit, if at all.
 
     @computed_once
-    def columns(self) -> Columns:
-        send, explained = self.place.send, self.explained_energy
-        explained = explained if isinstance(explained, float) else send(explained)
-        mean, scale, varies, energy = map(send, (self.mean, self.scale, self.varies, self.column_energy))
-        return Columns(self.place.xp, mean, scale, varies, energy, explained, send(self.pull_norms()))
+    def _here(self) -> Array:
+        """Means, divisors, energies and whether they vary of the features, in one transfer."""
+        xp, (mean, scale, varies, energy) = self.place.xp, self._there[1:5]
+        return self.place.fetch(xp.stack([mean, scale, energy, xp.astype(varies, xp.float64)]))
+
+    @computed_once
+    def mean(self) -> Array:
+        """Means of the features."""
+        return self._here[0].copy()
+
+    @computed_once
+    def scale(self) -> Array:
+        """Divisors of the features."""
+        return self._here[1].copy()
+
+    @computed_once
+    def column_energy(self) -> Array:
+        """Squared norms of the columns of X~."""
+        return self._here[2]
+
+    @computed_once
+    def varies(self) -> Array:
+        """Mask of the features that vary."""
+        return self._here[3] > 0.0
+
+    @computed_once
+    def explained_energy(self) -> Array | float:
+        """Squared norms of what nuisances explain."""
+        explained = self._there.explained
+        return explained if isinstance(explained, float) else self.place.fetch(explained)
+
+    def pull_norms(self) -> Array:
+        """Return the norm of each feature as used by :meth:`products`, which subtracts nothing."""
+        return self.place.fetch(self._there.norms)
 
     @computed_once
     def centre(self) -> Any:
         """Means from which those of parts of the samples differ little, on the device."""
-        return self.place.send(np.where(self.varies, self.origin, self.mean))
+        return self.place.xp.where(self._there.varies, self._moved, self._mean)
 
-    def _centre(self, X: Any) -> tuple[Array, Array]:
+    def _centre(self, X: Any) -> tuple[Any, Any]:
         """Set the base and the means; return the remaining correction of the base, and the norms of the features.
 
         Without an intercept the means and the correction are zero.
         """
-        has_weights = self._root is not None
-        self._base, moved = self._centred(X, self._weighted_means(X)) if has_weights else (X, np.zeros(self.n_features))
+        xp, has_weights = self.place.xp, self._root is not None
+        self._base: Any = X
+        self._moved: Any = None
+        if has_weights:
+            self._base, self._moved = self._centred(X, self._weighted_means(X))
         shift, length = self._measure(self._base)
-        least = np.abs(moved + shift if has_weights else shift)
-        least *= SMALL_SHARE[self.dtype] * self._unit
-        small = np.flatnonzero(~(length > least))
-        origin, offset, small_length = self._measure_exactly(X, small)
-        shift[small], length[small] = (origin - moved[small]) + offset, small_length
-        self.varies = length > 0.0
-        if not has_weights and ((self._unit * np.abs(shift) > length) & self.varies).any():
-            self._base, moved = self._centred(X, shift)
+        self._moved = xp.zeros_like(shift) if self._moved is None else self._moved
+        is_small = ~(length > (SMALL_SHARE[self.dtype] * self._unit) * xp.abs(self._moved + shift))
+        is_far = self._unit * xp.abs(shift) > length
+        has_small, has_far = self.place.fetch(xp.stack([xp.any(is_small), xp.any(is_far)]))
+        if has_small:
+            rows = np.flatnonzero(self.place.fetch(is_small))
+            exact = self._measure_exactly(X, rows)
+            shift, length = self._with_exact(rows, exact, shift, length)
+            has_far = bool(xp.any((self._unit * xp.abs(shift) > length) & (length > 0.0)))
+        if has_far and not has_weights:
+            self._base, self._moved = self._centred(X, shift)
             shift, length = self._measure(self._base)
-            shift[small], length[small] = (origin - moved[small]) + offset, small_length
-        self._origin, self.mean = moved, moved + shift
+            if has_small:
+                shift, length = self._with_exact(rows, exact, shift, length)
+        self._mean = self._moved + shift
         return shift, length
 
-    @property
+    def _with_exact(self, rows: Array, exact: Array, shift: Any, length: Any) -> tuple[Any, Any]:
+        """Return the corrections and the norms with those of some features, from their exact means and norms."""
+        origin, offset, exact_length = exact
+        shift_here, length_here = (self.place.fetch(vector).copy() for vector in (shift, length))
+        moved = self.place.fetch(self.place.take(self._moved, self.place.send(rows)))
+        shift_here[rows], length_here[rows] = (origin - moved) + offset, exact_length
+        return self.place.send(shift_here), self.place.send(length_here)
+
+    @computed_once
     def origin(self) -> Array:
-        return self._origin
+        """Values of the features that are 0 in what :meth:`products` multiplies."""
+        return self.place.fetch(self._moved)
 
     @property
     def values(self) -> Any:
         """X as it is multiplied, before it is divided by the scale."""
         return self._base
 
-    def _adjust(self, X: Any, basis: Array, shift: Array, before: Array) -> tuple[Array, Array]:
-        """Project nuisances out of a centred copy; return its correction, which is zero, and the norms that are left."""
-        xp, place = self.place.xp, self.place
-        length, sent = np.empty(self.n_features), place.send(basis)
+    def _adjust(self, X: Any, basis: Array, shift: Any, before: Any) -> tuple[Any, Any, Any]:
+        """Project nuisances out of a centred copy.
+
+        Returns its correction, which is zero, the norms that are left, and the squared norms of what was taken away.
+        """
+        xp, sent, lengths = self.place.xp, self.place.send(basis), []
         root = xp.ones_like(sent[0, :]) if self._root is None else self._root
         step, base = max(1, PART_ELEMENTS // self.n_samples), xp.empty_like(X)
         for start in range(0, self.n_features, step):
             block = slice(start, min(start + step, self.n_features))
-            part = xp.astype(self._base[:, block], xp.float64) - root[:, None] * place.send(shift[block])
+            part = xp.astype(self._base[:, block], xp.float64) - root[:, None] * shift[block]
             for _ in range(2):  # once more, for what rounding has left
                 part -= sent.T @ (sent @ part)
-            length[block] = place.fetch(xp.linalg.vector_norm(part, axis=0))
+            lengths.append(xp.linalg.vector_norm(part, axis=0))
             base[:, block] = xp.astype(part, X.dtype)
-        share = LEAST_LEFT * float(np.finfo(self.dtype).eps)
-        stored = np.sqrt(np.square(before) + self.sample_weights.total * np.square(self.mean))
-        length[~(length > share * stored)] = 0.0
-        self._base, self.varies = base, length > 0.0
-        self._explained = np.where(self.varies, np.maximum(np.square(before) - np.square(length), 0.0), 0.0)
-        return np.zeros_like(shift), length
+        self._base, length, nothing = base, xp.concat(lengths), xp.zeros_like(before)
+        length = xp.where(length > self._least_left(before), length, nothing)
+        explained = xp.where(length > 0.0, xp.square(before) - xp.square(length), nothing)
+        return nothing, length, explained
+
+    def _least_left(self, before: Any) -> Any:
+        """Return the norms that nuisances must leave of columns for these to vary, from their norms before."""
+        xp = self.place.xp
+        stored = xp.sqrt(xp.square(before) + self.sample_weights.total * xp.square(self._mean))
+        return LEAST_LEFT * float(np.finfo(self.dtype).eps) * stored
 
     def _refuse_overflow(self, largest: float) -> None:
         """Raise an error for features so large that their products, which are scaled afterwards, may overflow."""
@@ -156,36 +251,36 @@ class DeviceDesign(Design):
                 f"overflow in {self.dtype.name}. Divide X by a constant."
             )
 
-    def _weighted_means(self, X: Any) -> Array:
+    def _weighted_means(self, X: Any) -> Any:
+        xp = self.place.xp
         if not self.sample_weights.fit_intercept:
-            return np.zeros(self.n_features)
+            return xp.zeros(self.n_features, dtype=xp.float64, device=self.place.device)
         share = np.asarray(self.sample_weights.share)[None, :]
-        return self.place.fetch(self.place.xp.matmul(self.place.send(share, X.dtype), X))[0]
+        return xp.matmul(self.place.send(share, X.dtype), X)[0, :]
 
-    def _centred(self, X: Any, mean: Array) -> tuple[Any, Array]:
+    def _centred(self, X: Any, mean: Any) -> tuple[Any, Any]:
         """Return a centred copy, with sample weights applied if there are any, and the subtracted means."""
-        mean = mean.astype(self.dtype)
-        copy = X - self.place.send(mean)
+        xp = self.place.xp
+        mean = xp.astype(mean, X.dtype)
+        copy = X - mean
         if self._root is not None:
-            copy *= self.place.xp.astype(self._root, X.dtype)[:, None]
-        return copy, mean.astype(np.float64)
+            copy *= xp.astype(self._root, X.dtype)[:, None]
+        return copy, xp.astype(mean, xp.float64)
 
-    def _measure(self, base: Any) -> tuple[Array, Array]:
-        """Return the remaining means of the features, and their norms after centring."""
+    def _measure(self, base: Any) -> tuple[Any, Any]:
+        """Return the remaining means of the features, and their norms after centring, on the device."""
         xp, total = self.place.xp, self.sample_weights.total
         lengths = xp.astype(xp.linalg.vector_norm(base, axis=0), xp.float64)
         if not self.sample_weights.fit_intercept:
-            return np.zeros(self.n_features), self.place.fetch(lengths)
+            return xp.zeros_like(lengths), lengths
         if self._root is None:
             sums = xp.sum(base, axis=0)
         else:
             sums = xp.matmul(xp.astype(self._root, base.dtype)[None, :], base)[0, :]
         shift = xp.astype(sums, xp.float64) / total
         squares = lengths * lengths - total * shift * shift
-        centred = xp.sqrt(
-            xp.where(squares < 0.0, xp.zeros_like(squares), squares)
-        )  # for rounding errors; infinite values are an error later
-        return self.place.fetch(shift), self.place.fetch(centred)
+        # For rounding errors; infinite values are an error later.
+        return shift, xp.sqrt(xp.where(squares < 0.0, xp.zeros_like(squares), squares))
 
     def _measure_exactly(self, X: Any, features: Array) -> Array:
         """Return the two parts of the means and the norms of some features in float64; the norm of a constant one is 0."""
@@ -292,11 +387,11 @@ class DeviceDesign(Design):
     def push(self, rows: Array, values: Array, *, likely: Likely | None = None) -> Array:
         image: Any = 0.0
         step = max(64, PART_ELEMENTS // self.n_samples)
-        scaled = np.where(self.varies[rows], values / self.scale[rows], 0.0)
         for start in range(0, max(1, len(rows)), step):
-            part = self.place.send(scaled[:, start : start + step], self.array_dtype)
-            columns = self.place.take(self._base, self.place.send(rows[start : start + step]), 1)
-            image = image + part @ columns.T
+            chosen = self.place.send(rows[start : start + step])
+            factors = self.place.take(self._units[1, :], chosen)
+            part = self.place.xp.astype(self.place.send(values[:, start : start + step]) * factors, self.array_dtype)
+            image = image + part @ self.place.take(self._base, chosen, 1).T
         # As for a sparse X: the sum is then zero to the last digit, on which products rely. This removes the rest of the
         # means as well.
         return self.sample_weights.centred(self.place.fetch(image))

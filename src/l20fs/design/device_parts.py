@@ -12,14 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from l20fs.design.adjustment import LEAST_LEFT, SMALL_SHARE
-from l20fs.design.base import Columns, ColumnSummary, Design, Likely
-from l20fs.design.column_scale import divisors_of, leading_places
-from l20fs.design.device import PART_ELEMENTS, DeviceDesign, values_at
+from l20fs.design.adjustment import SMALL_SHARE
+from l20fs.design.base import Design, Likely
+from l20fs.design.device import PART_ELEMENTS, DeviceDesign, Lengths
 from l20fs.design.meeting import computed_once
 from l20fs.design.parts import Part, SharedSamples
 from l20fs.design.sample_weights import SampleWeights
-from l20fs.design.tolerances import refuse_huge_values, refuse_overflow
 from l20fs.inputs.devices import Place, working_dtype
 from l20fs.typing import Array, Scale
 
@@ -94,28 +92,6 @@ class PartMoments(NamedTuple):
         return [(found[number, :, :], lengths[number]) for number in range(len(requests))]
 
 
-class Lengths(NamedTuple):
-    """Norms of columns in a few numbers: how many are unknown (below 0) or above 0, the largest, and a few in order."""
-
-    n_unknown: int
-    n_varying: int
-    largest: float
-    ordered: Array
-
-    @classmethod
-    def of(cls, place: Place, lengths: Any) -> list[Lengths]:
-        """Describe lines of norms on a device, all of them by two small transfers."""
-        xp = place.xp
-        ones, nothing = xp.ones_like(lengths), xp.zeros_like(lengths)
-        counts = [xp.sum(xp.where(are, ones, nothing), axis=1) for are in (lengths < 0.0, lengths > 0.0)]
-        n_unknown, n_varying, largest = place.fetch(xp.stack([*counts, xp.max(lengths, axis=1)]))
-        n_varying = n_varying.astype(np.int64)
-        places = np.array([leading_places(max(1, number)) for number in n_varying])
-        ordered = values_at(place, lengths, places + (lengths.shape[1] - np.maximum(n_varying, 1))[:, None])
-        found = zip(n_unknown.astype(int).tolist(), n_varying.tolist(), largest.tolist(), ordered, strict=True)
-        return [cls(*numbers) for numbers in found]
-
-
 class DevicePartDesign(DeviceDesign):
     """Design of some samples of an X on a device, by the base design of all of them.
 
@@ -140,8 +116,7 @@ class DevicePartDesign(DeviceDesign):
         explained: Any = 0.0
         if sample_weights.basis is not None:
             self._basis = self.place.send(sample_weights.basis)
-            before, self.varies = length, self.place.fetch(length > 0.0)
-            length = self.place.send(self._adjusted(self.place.fetch(before)))
+            before, length = length, self._adjusted(length)
             lengths = Lengths.of(self.place, length[None, :])[0]
             explained = self.place.xp.square(before) - self.place.xp.square(length)
         inverse = self._scale_there(scale, length, norms, explained, lengths)
@@ -167,61 +142,6 @@ class DevicePartDesign(DeviceDesign):
         self._mean, found = place.send(mean), place.send(np.stack([shift, length, norms]))
         return found[0, :], found[1, :], found[2, :], Lengths.of(place, found[1:2, :])[0]
 
-    def _scale_there(self, scale: Scale | Array, length: Any, norms: Any, explained: Any, lengths: Lengths) -> Any:
-        """Choose the scale by the norms of the columns and keep what follows on the device; return the factors."""
-        xp, place, total, n_varying = self.place.xp, self.place, self.sample_weights.total, lengths.n_varying
-        scale = scale if isinstance(scale, str) else place.send(scale)
-        deviation, varies = length / self._unit, length > 0.0
-        ones, nothing = xp.ones_like(length), xp.zeros_like(length)
-        self.scale_rule, divisors = divisors_of(
-            scale, deviation, varies, lambda _: lengths.ordered / self._unit, n_varying=n_varying
-        )
-        inverse = xp.where(varies, ones / divisors, nothing)
-        energy = total * xp.where(varies, ones, nothing) if self.scale_rule == "zscore" else xp.square(length / divisors)
-        known = [xp.max(deviation / divisors), xp.max(energy), xp.sum(energy)]
-        known += [xp.min(xp.where(varies, divisors, ones * np.inf)), xp.max(divisors)]
-        self.largest_deviation, largest, together, smallest, largest_scale = place.fetch(xp.stack(known)).tolist()
-        refuse_overflow(np.array(largest_scale))
-        if self.scale_rule != "zscore":
-            refuse_huge_values(np.array([self.largest_deviation]), self.dtype)
-        self.summary = ColumnSummary(n_varying, largest, together / max(1, n_varying), smallest)
-        if self._basis is not None:
-            explained = xp.where(explained > 0.0, explained, nothing) * xp.square(inverse)
-        self._there = Columns(xp, self._mean, divisors, varies, energy, explained, norms * inverse)
-        return inverse
-
-    @property
-    def columns(self) -> Columns:
-        return self._there
-
-    # Few fits need what follows in memory.
-
-    @computed_once
-    def mean(self) -> Array:
-        """Means of the features."""
-        return self.place.fetch(self._mean)
-
-    @computed_once
-    def scale(self) -> Array:
-        """Divisors of the features."""
-        return self.place.fetch(self._there.scale)
-
-    @computed_once
-    def varies(self) -> Array:
-        """Mask of the features that vary."""
-        return self.place.fetch(self._there.varies)
-
-    @computed_once
-    def column_energy(self) -> Array:
-        """Squared norms of the columns of X~."""
-        return self.place.fetch(self._there.energy)
-
-    @computed_once
-    def explained_energy(self) -> Array | float:
-        """Squared norms of what nuisances explain."""
-        explained = self._there.explained
-        return explained if isinstance(explained, float) else self.place.fetch(explained)
-
     @property
     def origin(self) -> Array:
         return self.mean
@@ -229,22 +149,23 @@ class DevicePartDesign(DeviceDesign):
     def _columns(self, X: Any, features: Any) -> Any:
         return self.place.take(self.place.take(X, features, 1), self._rows)
 
-    def _adjusted(self, before: Array) -> Array:
+    def _adjusted(self, before: Any) -> Any:
         """Return the norms of the columns without what nuisances explain; none varies of which nothing is left."""
-        shares = self.place.fetch(self._products(self._basis)).astype(np.float64) * self._whole.scale
-        squares = np.square(before) - np.square(shares).sum(axis=0)
-        length = np.sqrt(np.maximum(squares, 0.0))
-        small = np.flatnonzero(self.varies & (squares <= SMALL_SHARE * np.square(before)))
-        xp, place, step = self.place.xp, self.place, max(1, PART_ELEMENTS // self._whole.n_samples)
-        for start in range(0, len(small), step):
-            block = small[start : start + step]
-            columns = xp.astype(self._columns(self._part.shared.X, place.send(block)), xp.float64)
-            length[block] = place.fetch(xp.linalg.vector_norm(self._finish(columns.T, place.send(self.mean[block])), axis=1))
-        share = LEAST_LEFT * float(np.finfo(self.dtype).eps)
-        stored = np.sqrt(np.square(before) + self.sample_weights.total * np.square(self.mean))
-        length[~(length > share * stored)] = 0.0
-        self.varies = length > 0.0
-        return length
+        xp, place = self.place.xp, self.place
+        shares = xp.astype(self._products(self._basis), xp.float64) * self._whole.columns.scale
+        squares, nothing = xp.square(before) - xp.sum(xp.square(shares), axis=0), xp.zeros_like(before)
+        length = xp.sqrt(xp.where(squares > 0.0, squares, nothing))
+        small = np.flatnonzero(place.fetch((before > 0.0) & (squares <= SMALL_SHARE * xp.square(before))))
+        if len(small):
+            length_here, step = place.fetch(length).copy(), max(1, PART_ELEMENTS // self._whole.n_samples)
+            for start in range(0, len(small), step):
+                block = small[start : start + step]
+                chosen = place.send(block)
+                columns = xp.astype(self._columns(self._part.shared.X, chosen), xp.float64)
+                left = self._finish(columns.T, place.take(self._mean, chosen))
+                length_here[block] = place.fetch(xp.linalg.vector_norm(left, axis=1))
+            length = place.send(length_here)
+        return xp.where(length > self._least_left(before), length, nothing)
 
     def _finish(self, lines: Any, shift: Any) -> Any:
         """Centre the columns of some features, given as lines, and apply weights and nuisances."""
@@ -286,10 +207,6 @@ class DevicePartDesign(DeviceDesign):
         for start in range(0, self.n_features, step):
             rows = place.send(np.arange(start, min(start + step, self.n_features)))
             yield sent @ self.lines(rows, xp.float64).T
-
-    def pull_norms(self) -> Array:
-        """Return the norm of each feature as used by :meth:`products`, which neither centres nor adjusts."""
-        return self.place.fetch(self._there.norms)
 
     def push(self, rows: Array, values: Array, *, likely: Likely | None = None) -> Array:
         image: Any = 0.0
