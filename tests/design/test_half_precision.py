@@ -36,13 +36,16 @@ class Twin:
         self.grid = grid
         return self
 
-    def __call__(self, base, high, rest, units, factors, sizes, found, one, n_samples, n_features, n_lines, *shape, **_):
-        x_high, x_rest = (half.double() for half in split(base * units))
+    def __call__(
+        self, base, high, rest, units, factors, sizes, found, one, smaller, n_samples, n_features, n_lines, *shape, **_
+    ):
+        x = base * units
+        x_high, x_rest = (half.double() for half in split(x * x * smaller if shape[-1] else x))
         assert torch.isfinite(x_high).all()
         high, rest = high.double(), rest.double()
         sums = high @ x_high + (high @ x_rest + rest @ x_high) / REST
         found[:] = sums * sizes[:, None] * factors
-        _, width, height, _ = shape
+        _, width, height, _, _ = shape
         assert self.grid[0] * height >= n_lines > (self.grid[0] - 1) * height
         assert self.grid[1] * width >= n_features > (self.grid[1] - 1) * width
 
@@ -58,16 +61,20 @@ def make_lines_and_columns(n_samples, n_lines, n_features):
     return torch.from_numpy(lines), torch.from_numpy(base.astype(np.float32))
 
 
-@pytest.mark.parametrize("n_lines", [1, 16, 17, 64, 65, 130])
-def test_products_are_as_exact_as_float32_whatever_the_units_of_lines_and_columns(n_lines, monkeypatch):
+@pytest.mark.parametrize("squared", [False, True])
+@pytest.mark.parametrize(
+    ("n_samples", "n_lines"), [(300, 1), (300, 16), (300, 17), (300, 64), (300, 65), (300, 130), (90_000, 2)]
+)
+def test_products_are_as_exact_as_float32_whatever_the_units_of_lines_and_columns(n_samples, n_lines, squared, monkeypatch):
     monkeypatch.setattr(half_precision, "_multiply", Twin(), raising=False)
-    lines, base = make_lines_and_columns(300, n_lines, 200)
-    deviations = torch.linalg.vector_norm(base.double(), dim=0) / np.sqrt(300)
+    lines, base = make_lines_and_columns(n_samples, n_lines, 200 if n_samples == 300 else 5)
+    deviations = torch.linalg.vector_norm(base.double(), dim=0) / np.sqrt(n_samples)
     inverse = torch.where(deviations > 0.0, 1.0 / deviations, 0.0)
-    found = HalfProduct(base, deviations, inverse.float())(lines)
-    expected = (lines @ base.double()) * inverse
-    sums = (torch.abs(lines) @ torch.abs(base.double())) * inverse
-    assert (torch.abs(found - expected) <= (2.0**-21 + 2.0**-22) * sums).all()
+    found = HalfProduct(base, deviations, inverse.float())(lines, squared=squared)
+    columns = base.double() * inverse
+    columns = columns * columns if squared else columns
+    sums = torch.abs(lines) @ torch.abs(columns)
+    assert (torch.abs(found - lines @ columns) <= (2.0**-21 + 2.0**-22 + 2.0**-22 * squared) * sums).all()
 
 
 def test_no_halves_where_columns_are_beyond_the_exponents_or_there_is_no_gpu():

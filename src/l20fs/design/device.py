@@ -318,19 +318,25 @@ class DeviceDesign(Design):
         xp, place = self.place.xp, self.place
         lines, scale, found = place.send(weights, self.array_dtype), place.send(self.scale), []
         totals = place.send(weights.sum(axis=1))[:, None]
-        step = max(1, PART_ELEMENTS // self.n_samples)
+        step = self.n_features if self._multiply is not None else max(1, PART_ELEMENTS // self.n_samples)
         for start in range(0, self.n_features, step):
             block = slice(start, min(start + step, self.n_features))
-            part = self._base[:, block] * self._inverse[block]
-            sums = xp.astype(lines @ part, xp.float64)
-            part *= part
-            squares = xp.astype(lines @ part, xp.float64)
+            sums, squares = (xp.astype(part, xp.float64) for part in self._sums(lines, block))
             mean = sums / totals if self.sample_weights.fit_intercept else xp.zeros_like(sums)
             left = squares - totals * mean * mean
             is_clear = left >= CLEAR_SHARE[self.dtype] * squares  # all values are 0, or they differ clearly
             norms = xp.where(is_clear, xp.sqrt(xp.abs(left)) * scale[block], xp.full_like(left, -1.0))
             found.append(xp.stack([mean * scale[block], norms, xp.sqrt(squares) * scale[block]], axis=1))
         return found[0] if len(found) == 1 else xp.concat(found, axis=2)
+
+    def _sums(self, lines: Any, block: slice) -> tuple[Any, Any]:
+        """Return the products of lines with what :meth:`products` multiplies of some features, and with its squares."""
+        if self._multiply is not None:
+            return self._multiply(lines), self._multiply(lines, squared=True)
+        part = self._base[:, block] * self._inverse[block]
+        sums = lines @ part
+        part *= part
+        return sums, lines @ part
 
     def products(self, residual: Any) -> Any:
         """Return ``R @ X~`` on the device, (n_rows, n_features), for a residual on the device; one pass over X."""

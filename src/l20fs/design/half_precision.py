@@ -66,9 +66,12 @@ class HalfProduct:
         self._units = power_of_two(-exponents) * (deviations > 0.0)
         self._factors = inverse * power_of_two(exponents)
 
-    def __call__(self, lines: Any) -> Any:
-        """Return ``lines @ base * inverse``, (n_lines, n_features)."""
+    def __call__(self, lines: Any, *, squared: bool = False) -> Any:
+        """Return ``lines @ base * inverse``, (n_lines, n_features), or with the squares of ``base * inverse``."""
         (n_samples, n_features), n_lines = self._base.shape, lines.shape[0]
+        # In units of the root mean square a number is at most the root of n; half precision ends at 2**16.
+        smaller = 2.0 ** -max(0, n_samples.bit_length() - 15) if squared else 1.0
+        factors = torch.square(self._factors) / smaller if squared else self._factors
         lines = lines.to(torch.float32)
         exponents = torch.frexp(torch.amax(torch.abs(lines), dim=1))[1].clamp(-LARGEST_EXPONENT, LARGEST_EXPONENT) - 10
         high, rest = split(lines * power_of_two(-exponents)[:, None])
@@ -77,8 +80,8 @@ class HalfProduct:
         grid = (-(-n_lines // height), -(-n_features // width))
         with torch.cuda.device_of(lines):
             _multiply[grid](
-                *(self._base, high, rest, self._units, self._factors, power_of_two(exponents), found, 1.0),
-                *(n_samples, n_features, n_lines, self._base.stride(0), width, height, DEPTH),
+                *(self._base, high, rest, self._units, factors, power_of_two(exponents), found, 1.0, smaller),
+                *(n_samples, n_features, n_lines, self._base.stride(0), width, height, DEPTH, squared),
                 num_warps=n_warps,
                 num_stages=n_stages,
             )
@@ -117,9 +120,9 @@ if triton is not None:
 
     @triton.jit  # type: ignore[untyped-decorator]
     def _multiply(  # type: ignore[no-untyped-def]
-        base, high, rest, units, factors, sizes, found, one,
+        base, high, rest, units, factors, sizes, found, one, smaller,
         n_samples, n_features, n_lines, stride,
-        WIDTH: tl.constexpr, HEIGHT: tl.constexpr, DEPTH: tl.constexpr,
+        WIDTH: tl.constexpr, HEIGHT: tl.constexpr, DEPTH: tl.constexpr, SQUARED: tl.constexpr,
     ):  # fmt: skip
         lines = tl.program_id(0) * HEIGHT + tl.arange(0, HEIGHT)
         features = tl.program_id(1) * WIDTH + tl.arange(0, WIDTH)
@@ -132,6 +135,8 @@ if triton is not None:
             is_sample = samples < n_samples
             there = samples[:, None].to(tl.int64) * stride + features[None, :]
             x = tl.load(base + there, mask=is_sample[:, None] & is_feature[None, :], other=0.0) * unit[None, :]
+            if SQUARED:
+                x = x * x * smaller
             x_high = x.to(tl.float16)
             x_rest = ((x - x_high.to(tl.float32)) * 2048.0).to(tl.float16)  # as split does it
             place = lines[:, None].to(tl.int64) * n_samples + samples[None, :]

@@ -62,6 +62,8 @@ class Place:
     array([0, 1, 2])
     >>> place.fetch(place.replaced(place.send(np.zeros(3)), place.send(np.array([1])), 5.0))
     array([0., 5., 0.])
+    >>> place.fetch(place.put(place.send(np.zeros(3)), np.array([2, 0]), np.array([1.0, 4.0])))
+    array([4., 0., 1.])
     """
 
     def __init__(self, like: Any) -> None:
@@ -97,6 +99,14 @@ class Place:
         numbers = xp.arange(vector.shape[0], device=self.device)
         is_among = xp.any(numbers[None, :] == indices[:, None], axis=0)
         return xp.where(is_among, xp.full_like(vector, value), vector)
+
+    def put(self, vector: Any, indices: Array, values: Array) -> Any:
+        """Return a copy of a vector with values of NumPy at some indices, which differ."""
+        if self._is_torch:
+            return vector.index_copy(0, self.send(indices), self.send(values, vector.dtype))
+        here = self.fetch(vector).copy()
+        here[indices] = values
+        return self.send(here)
 
     def chosen(self) -> AbstractContextManager[Any]:
         """Compute on this device within a new thread, where CuPy would compute on the first one."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from l20fs.inputs.devices import as_numpy, namespace_of
 from l20fs.objective.panel_completion import Admission, complete
 from l20fs.objective.panel_rules import PanelRules
 from l20fs.objective.row_penalty import RowPenalty
@@ -40,29 +41,51 @@ class Occupied(NamedTuple):
         first = len(self.units) - int(self.counts[-1])
         return self.units[first:], self.norms[first:]
 
+    def scores(self) -> tuple[Array, Array]:
+        """Return all units, ascending, and their scores from -1 to 0 by the last stage in which they are non-zero."""
+        stage_of = np.repeat(np.arange(len(self.counts)), self.counts)
+        scores = (stage_of + self.norms / (self.norms.max(initial=0.0) * (1.0 + 1e-9) or 1.0)) / len(self.counts) - 1.0
+        units, places = np.unique(self.units[::-1], return_index=True)
+        return units, scores[::-1][places]
 
-def score_rows(occupied: Occupied, closeness: Array, penalty: RowPenalty, varies: Array) -> tuple[Array, Array]:
-    """Give every unit its ranking rule and a score that falls along the ranking."""
-    counts, units, norms = occupied
+
+def score_rows(occupied: Occupied, closeness: Any, varies: Any, penalty: RowPenalty) -> tuple[Array, Array]:
+    """Give every unit its ranking rule and a score that falls along the ranking.
+
+    ``closeness`` and ``varies`` are arrays of NumPy, or of the library of an X on a device.
+    """
     is_varying = varies
     if penalty.has_groups:
-        is_varying = np.zeros(penalty.n_units, dtype=bool)
-        is_varying[penalty.unit_of[varies]] = True
-    is_excluded, is_included = penalty.costs == np.inf, penalty.costs == 0.0
-    rules = np.where(is_varying, RULES.index("gradient"), RULES.index("constant")).astype(np.int8)
-    rules[is_excluded] = RULES.index("excluded")
-    scores = np.where(is_varying & ~is_excluded, closeness / (closeness.max() or 1.0) - 2.0, -np.inf)
-    # Written stage by stage, so that the last stage in which a unit is non-zero remains.
-    stage_of = np.repeat(np.arange(len(counts)), counts)
-    rules[units] = RULES.index("path")
-    scores[units] = (stage_of + norms / (norms.max(initial=0.0) * (1.0 + 1e-9) or 1.0)) / len(counts) - 1.0
+        is_varying, closeness = np.zeros(penalty.n_units, dtype=bool), as_numpy(closeness)
+        is_varying[penalty.unit_of[as_numpy(varies)]] = True
+    scores = as_numpy(scores_off_path(closeness, is_varying))
+    rules = np.where(np.isfinite(scores), RULES.index("gradient"), RULES.index("constant")).astype(np.int8)
+    if not penalty.is_plain:
+        is_excluded = penalty.costs == np.inf
+        rules[is_excluded], scores[is_excluded] = RULES.index("excluded"), -np.inf
+    units, on_path = occupied.scores()
+    rules[units], scores[units] = RULES.index("path"), on_path
     last, last_norms = occupied.last()
-    rules[last] = RULES.index("weight")
-    scores[last] = last_norms
-    rules[is_included] = RULES.index("included")
-    scores[is_included] = np.maximum(scores[is_included], 0.0)
-    lift(scores, is_included)
+    rules[last], scores[last] = RULES.index("weight"), last_norms
+    if len(penalty.included):
+        is_included = penalty.costs == 0.0
+        rules[is_included] = RULES.index("included")
+        scores[is_included] = np.maximum(scores[is_included], 0.0)
+        lift(scores, is_included)
     return rules, scores
+
+
+def scores_off_path(closeness: Any, varies: Any) -> Any:
+    """Score the units that were never selected, from -2 to -1 and below all others; of NumPy or of the library of X.
+
+    Examples
+    --------
+    >>> scores_off_path(np.array([2.0, 4.0, 0.0]), np.array([True, True, False]))
+    array([-1.5, -1. , -inf])
+    """
+    xp = namespace_of(closeness)
+    top = float(xp.max(closeness)) or 1.0
+    return xp.where(varies, closeness / top - 2.0, xp.full_like(closeness, -np.inf))
 
 
 def lift(scores: Array, is_first: Array) -> None:

@@ -10,11 +10,11 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from l20fs.design.meeting import computed_once
-from l20fs.inputs.devices import Place
+from l20fs.inputs.devices import Place, is_device_array
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.nested_rules import NestedRules, NestedSquares
 from l20fs.objective.panel_rules import PanelRules
-from l20fs.objective.path_ranking import RULES, Occupied, lift, score_rows, split_by_rules
+from l20fs.objective.path_ranking import RULES, Occupied, lift, score_rows, scores_off_path, split_by_rules
 from l20fs.objective.prox import order_descending
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.stage import Refit, Stage
@@ -186,16 +186,22 @@ class SolutionPath:
             "unit_of": penalty.unit_of,
         }
 
-        def finish() -> SolutionPath:
+        def off_path() -> tuple[Any, Any]:
             values = closeness() if callable(closeness) else closeness
-            rules, scores = score_rows(occupied, values.astype(np.float64), penalty, problem.design.varies)
+            if is_device_array(values):
+                return values, problem.design.columns.varies
+            return values.astype(np.float64), problem.design.varies
+
+        def finish() -> SolutionPath:
+            rules, scores = score_rows(occupied, *off_path(), penalty)
             if penalty.has_groups:
                 rules, scores = rules[penalty.unit_of], scores[penalty.unit_of]
             path = cls(**known, rules=rules, scores=scores, x_mean=problem.design.mean, x_scale=problem.design.scale)
             return path._sorted_on(problem.design.place if problem.design.location == "device" else None)
 
         if problem.design.is_temporary and penalty.is_plain and callable(closeness):
-            return DeferredPath.by_entry(known, finish, problem.design.place, problem.design.summary.n_varying)
+            state = {"_place": problem.design.place, "_n_ranked": problem.design.summary.n_varying, "_off_path": off_path}
+            return DeferredPath.by_entry(known, finish, state)
         return finish()
 
     def _with(self, **changes: Array) -> SolutionPath:
@@ -869,15 +875,18 @@ class DeferredPath(SolutionPath):
     FREE = frozenset({"refit_triangle", "refit_targets", "refit_losses", "lower_bounds"})
 
     _finish: Callable[[], SolutionPath]
+    _off_path: Callable[[], tuple[Any, Any]]
     _place: Place
     _n_ranked: int
 
     @classmethod
-    def by_entry(
-        cls, known: dict[str, Array], finish: Callable[[], SolutionPath], place: Place, n_ranked: int
-    ) -> DeferredPath:
-        """Return a path ranked by entry of which some arrays are known, and ``finish`` returns all, ranked by norm."""
-        return cls._of({**known, "_finish": lambda: finish().ranked_by("entry"), "_place": place, "_n_ranked": n_ranked})
+    def by_entry(cls, known: dict[str, Array], finish: Callable[[], SolutionPath], state: dict[str, Any]) -> DeferredPath:
+        """Return a path ranked by entry of which some arrays are known, and ``finish`` returns all, ranked by norm.
+
+        ``state`` has the place of X, the number of features that vary, and a function that returns the closeness of the
+        features and whether they vary.
+        """
+        return cls._of({**known, **state, "_finish": lambda: finish().ranked_by("entry")})
 
     @classmethod
     def _of(cls, state: dict[str, Any]) -> DeferredPath:
@@ -907,6 +916,16 @@ class DeferredPath(SolutionPath):
 
     def ranked_by(self, ranking: Ranking) -> SolutionPath:
         return self if ranking == "entry" else self._whole().ranked_by(ranking)
+
+    @computed_once
+    def ranking(self) -> Array:
+        """Rank of each feature, from 1, by a sort where X is."""
+        units, scores = self._occupied.scores()
+        last = np.sort(self._occupied.last()[0])
+        scores[np.searchsorted(units, last)] = self._entry_scores()
+        there = self._place.put(scores_off_path(*self._off_path()), units, scores)
+        order = order_descending(there, rtol=float(self.tie))
+        return self._place.fetch(self._place.xp.argsort(order)) + 1
 
     n_features = n_units = n_selectable = property(lambda self: len(self.unit_of))
     n_included = least_size = property(lambda self: 0)

@@ -181,18 +181,17 @@ class DeviceActiveSet(ActiveSet):
         self._ahead, self._most_ahead = first, most
         self._gains = self._gains_now()
 
-    def merits(self) -> Array:
-        return self._place.fetch(self._gains)
+    def merits(self) -> Any:
+        return self._gains
 
     def best_merit(self) -> float:
         return float(self._place.xp.max(self._gains))
 
-    def _may_gain(self) -> Array:
-        may_gain = self._place.fetch(self._smallest_room < np.inf)
-        may_gain[self.rows] = False
-        return may_gain
+    def _may_gain(self) -> Any:
+        rows = self._place.send(np.array(self.rows, dtype=np.int64))
+        return self._place.replaced(self._smallest_room, rows, np.inf) < np.inf
 
-    def _merits_alone(self) -> Array:
+    def _merits_alone(self) -> Any:
         return DeviceActiveSet(self.problem).merits()
 
     def grow(self, n_units: int, least: float = 0.0) -> int:

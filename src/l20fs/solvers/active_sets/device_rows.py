@@ -223,8 +223,8 @@ class DeviceRows(DeviceUnits):
         close = self._close_columns()
         return self._with(gains, close.rows, close.gains(self._smallest_room)) if len(close.rows) else gains
 
-    def _may_gain(self) -> Array:
-        return np.asarray(self._place.fetch(self._needed_room) < np.inf)
+    def _may_gain(self) -> Any:
+        return self._needed_room < np.inf
 
     def best_exchange(self, alpha: float = 0.0) -> Exchange:
         xp = self._place.xp
@@ -344,9 +344,9 @@ class DeviceGroups(DeviceUnits, GroupActiveSet):
         units = [self.penalty.unit_of[blocks.members[:, 0]] for blocks in self._blocks]
         return self._place.send(np.argsort(np.concatenate(units)))
 
-    def _may_gain(self) -> Array:
+    def _may_gain(self) -> Any:
         may_gain = self._place.fetch(self._needed_room) < np.inf
-        return np.asarray(np.bincount(self.penalty.unit_of, weights=may_gain) > 0.0)
+        return self._place.send(np.bincount(self.penalty.unit_of, weights=may_gain) > 0.0)
 
     def best_exchange(self, alpha: float = 0.0) -> Exchange:
         xp, place = self._place.xp, self._place

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from l20fs.design import BLOCK_ELEMENTS
-from l20fs.inputs.devices import as_numpy
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.solvers.active_sets.close_columns import CloseColumns, CloseGroup, measure_columns, measure_group
@@ -42,7 +41,7 @@ class GroupActiveSet(RowActiveSet):
         self._units: list[int] = []
         self._ends = [0]
         self._ahead = 1
-        self._alone = as_numpy(self.merits())
+        self._alone = self.merits()
         included = self.penalty.included.tolist()
         self._add_units(included)
         # What is included and has no room is no part of the active set: it comes with every selection and changes nothing.
@@ -184,7 +183,7 @@ class GroupActiveSet(RowActiveSet):
     def _may_gain(self) -> Array:
         return np.bincount(self.penalty.unit_of, weights=self._needed_room < np.inf) > 0.0
 
-    def _merits_alone(self) -> Array:
+    def _merits_alone(self) -> Any:
         return self._alone
 
     def _change(self, direction: Any, target: Array, image: Any, sign: float) -> None:

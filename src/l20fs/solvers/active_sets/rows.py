@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from l20fs.design import BLOCK_ELEMENTS, clear_rooms, smallest_rooms
-from l20fs.inputs.devices import as_numpy
+from l20fs.inputs.devices import namespace_of
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.panel_completion import Admission
 from l20fs.objective.prox import order_descending, squared_row_norms
@@ -167,23 +167,27 @@ class ActiveSet(ABC):
         """Whether the lower limits of the rules are not met yet."""
         return self.admission is not None and not self.admission.rules.is_filled(self.panel)
 
-    def closeness(self) -> Array:
-        """Return a number per unit that orders the unselected ones: its merit, now or without any selected unit."""
-        merits = as_numpy(self.merits())
+    def closeness(self) -> Any:
+        """Return a number per unit that orders the unselected ones: its merit, now or without any selected unit.
+
+        As the merits, it is an array of NumPy, or of the library of X.
+        """
+        merits = self.merits()
+        xp = namespace_of(merits)
         is_idle = (merits == 0.0) & self._may_gain()
-        if is_idle.any():
+        if bool(xp.any(is_idle)):
             # Others explain these units altogether; they come last, in the order of what each would bring alone.
-            alone = np.where(is_idle, self._merits_alone(), 0.0)
-            smallest = float(merits.min(where=merits > 0.0, initial=np.inf))
-            merits += alone * (0.5 * smallest / (alone.max() or 1.0) if smallest < np.inf else 1.0)
+            alone = xp.where(is_idle, self._merits_alone(), xp.zeros_like(merits))
+            smallest = float(xp.min(xp.where(merits > 0.0, merits, xp.full_like(merits, np.inf))))
+            merits = merits + alone * (0.5 * smallest / (float(xp.max(alone)) or 1.0) if smallest < np.inf else 1.0)
         return merits
 
     @abstractmethod
-    def _may_gain(self) -> Array:
+    def _may_gain(self) -> Any:
         """Return a mask of the units that may gain: neither selected nor excluded nor constant."""
 
     @abstractmethod
-    def _merits_alone(self) -> Array:
+    def _merits_alone(self) -> Any:
         """Return the merits with no unit selected."""
 
 
@@ -381,11 +385,11 @@ class RowActiveSet(ActiveSet):
         position = int(equals[np.argmax(np.array(self.units)[equals])])
         return position, alpha * float(self.unit_costs[position]) - float(rises[position - self.n_fixed])
 
-    def _may_gain(self) -> Array:
+    def _may_gain(self) -> Any:
         return self._needed_room < np.inf
 
-    def _merits_alone(self) -> Array:
-        return as_numpy(self._per_cost(type(self)(self.problem).gains()))
+    def _merits_alone(self) -> Any:
+        return self._per_cost(type(self)(self.problem).gains())
 
     def add(self, unit: int) -> None:
         """Add a unit: one pass over X."""
