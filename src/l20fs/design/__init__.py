@@ -34,7 +34,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from l20fs.blocks import Blocks, PassCache, format_bytes
-from l20fs.design.base import Design, Likely
+from l20fs.design.base import Columns, Design, Likely
 from l20fs.design.block_parts import SharedBlocks
 from l20fs.design.blocked import SMALL_GRAM, BlockDesign, BlockedMatrix, probe
 from l20fs.design.column_scale import checked_scale
@@ -65,6 +65,7 @@ __all__ = [
     "BLOCK_ELEMENTS",
     "BlockDesign",
     "ColumnDesign",
+    "Columns",
     "DenseDesign",
     "Design",
     "DeviceDesign",

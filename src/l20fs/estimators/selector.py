@@ -487,8 +487,7 @@ class L20Selector(PathSelector):
         size, n_included = self.n_features_to_select, len(penalty.included)
         k = 1 if size is None else self._n_wanted(size, penalty.n_units)
         self._refuse_less_than_included(size, k, n_included)
-        n_allowed = int(np.count_nonzero(penalty.costs < np.inf))
-        return min(max(k, self.max_features or 1, n_included), n_allowed)
+        return min(max(k, self.max_features or 1, n_included), penalty.n_allowed)
 
     def _sized_for_panels(
         self, k_max: int, penalty: RowPenalty, varies: Array, names: Array | None

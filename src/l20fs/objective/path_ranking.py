@@ -17,6 +17,18 @@ from l20fs.typing import Array
 RULES = ("included", "weight", "entry", "path", "gradient", "constant", "excluded", "required")
 
 
+def count_units(unit_of: Array) -> int:
+    """Return the number of units, which are numbered by their lowest feature.
+
+    Examples
+    --------
+    >>> count_units(np.array([0, 1, 2])), count_units(np.array([0, 1, 0]))
+    (3, 2)
+    """
+    last = len(unit_of) - 1
+    return last + 1 if unit_of[-1] == last else int(unit_of.max()) + 1
+
+
 class Occupied(NamedTuple):
     """Units of all stages: number per stage, indices and norms, stage after stage."""
 
@@ -27,7 +39,7 @@ class Occupied(NamedTuple):
     @classmethod
     def of(cls, n_nonzero: Array, indices: Array, norms: Array, unit_of: Array) -> Occupied:
         """Gather the rows of each stage into units; the norm of a unit is that of its rows together."""
-        n_units = int(unit_of.max()) + 1
+        n_units = count_units(unit_of)
         if n_units == len(unit_of):
             return cls(n_nonzero, indices, norms)
         stage_of = np.repeat(np.arange(len(n_nonzero)), n_nonzero)

@@ -85,6 +85,11 @@ class RowPenalty:
         return bool(((self.costs == 1.0) | (self.costs == 0.0) | (self.costs == np.inf)).all())
 
     @computed_once
+    def n_allowed(self) -> int:
+        """Number of units that are not excluded."""
+        return int(np.count_nonzero(self.costs < np.inf))
+
+    @computed_once
     def included(self) -> Array:
         """Units that are always selected."""
         return np.flatnonzero(self.costs == 0.0)

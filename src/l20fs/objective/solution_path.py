@@ -9,12 +9,13 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from l20fs.design import Columns, Design
 from l20fs.design.meeting import computed_once
 from l20fs.inputs.devices import Place, is_device_array
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.nested_rules import NestedRules, NestedSquares
 from l20fs.objective.panel_rules import PanelRules
-from l20fs.objective.path_ranking import RULES, Occupied, lift, score_rows, scores_off_path, split_by_rules
+from l20fs.objective.path_ranking import RULES, Occupied, count_units, lift, score_rows, scores_off_path, split_by_rules
 from l20fs.objective.prox import order_descending
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.stage import Refit, Stage
@@ -200,8 +201,7 @@ class SolutionPath:
             return path._sorted_on(problem.design.place if problem.design.location == "device" else None)
 
         if problem.design.is_temporary and penalty.is_plain and callable(closeness):
-            state = {"_place": problem.design.place, "_n_ranked": problem.design.summary.n_varying, "_off_path": off_path}
-            return DeferredPath.by_entry(known, finish, state)
+            return DeferredPath.by_entry(known, finish, off_path, problem.design)
         return finish()
 
     def _with(self, **changes: Array) -> SolutionPath:
@@ -546,7 +546,7 @@ class SolutionPath:
     @computed_once
     def n_units(self) -> int:
         """Number of units, including excluded and constant ones."""
-        return int(self.unit_of.max()) + 1
+        return count_units(self.unit_of)
 
     @computed_once
     def n_ranked(self) -> int:
@@ -695,7 +695,11 @@ class SolutionPath:
         n_rows = int(max(ends, default=0))
         rows = self._refitted(self._n_units_in(n_rows), "refit") if n_rows else np.arange(0)
         squares = NestedSquares.of(self.refit_triangle, self.refit_targets / self.y_scale, ends)
-        return NestedRules(rows, squares, self.x_mean[rows], self.x_scale[rows], self.y_mean, scatter)
+        return NestedRules(rows, squares, *self._units_of_x(rows), self.y_mean, scatter)
+
+    def _units_of_x(self, rows: Array) -> tuple[Array, Array]:
+        """Return the means and the scales of a few features."""
+        return self.x_mean[rows], self.x_scale[rows]
 
     def _refitted(self, k: int, method: str) -> Array:
         """Return the features of the best ``k`` units, for a method that needs their triangle."""
@@ -877,16 +881,24 @@ class DeferredPath(SolutionPath):
     _finish: Callable[[], SolutionPath]
     _off_path: Callable[[], tuple[Any, Any]]
     _place: Place
+    _columns: Columns
     _n_ranked: int
 
     @classmethod
-    def by_entry(cls, known: dict[str, Array], finish: Callable[[], SolutionPath], state: dict[str, Any]) -> DeferredPath:
+    def by_entry(
+        cls,
+        known: dict[str, Array],
+        finish: Callable[[], SolutionPath],
+        off_path: Callable[[], tuple[Any, Any]],
+        design: Design,
+    ) -> DeferredPath:
         """Return a path ranked by entry of which some arrays are known, and ``finish`` returns all, ranked by norm.
 
-        ``state`` has the place of X, the number of features that vary, and a function that returns the closeness of the
-        features and whether they vary.
+        ``off_path`` returns the closeness of all features, and whether they vary, where X is.
         """
-        return cls._of({**known, **state, "_finish": lambda: finish().ranked_by("entry")})
+        there = {"_place": design.place, "_columns": design.columns, "_n_ranked": design.summary.n_varying}
+        own = {"_finish": lambda: finish().ranked_by("entry"), "_off_path": off_path}
+        return cls._of({**known, **there, **own})
 
     @classmethod
     def _of(cls, state: dict[str, Any]) -> DeferredPath:
@@ -926,6 +938,11 @@ class DeferredPath(SolutionPath):
         there = self._place.put(scores_off_path(*self._off_path()), units, scores)
         order = order_descending(there, rtol=float(self.tie))
         return self._place.fetch(self._place.xp.argsort(order)) + 1
+
+    def _units_of_x(self, rows: Array) -> tuple[Array, Array]:
+        place, columns, chosen = self._place, self._columns, self._place.send(rows)
+        mean, scale = place.fetch(place.xp.stack([place.take(vector, chosen) for vector in (columns.mean, columns.scale)]))
+        return mean, scale
 
     n_features = n_units = n_selectable = property(lambda self: len(self.unit_of))
     n_included = least_size = property(lambda self: 0)
