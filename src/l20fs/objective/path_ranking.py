@@ -53,12 +53,10 @@ class Occupied(NamedTuple):
         first = len(self.units) - int(self.counts[-1])
         return self.units[first:], self.norms[first:]
 
-    def scores(self) -> tuple[Array, Array]:
-        """Return all units, ascending, and their scores from -1 to 0 by the last stage in which they are non-zero."""
+    def scores(self) -> Array:
+        """Return a score from -1 to 0 for each unit of each stage; that of the last stage in which it is counts."""
         stage_of = np.repeat(np.arange(len(self.counts)), self.counts)
-        scores = (stage_of + self.norms / (self.norms.max(initial=0.0) * (1.0 + 1e-9) or 1.0)) / len(self.counts) - 1.0
-        units, places = np.unique(self.units[::-1], return_index=True)
-        return units, scores[::-1][places]
+        return (stage_of + self.norms / (self.norms.max(initial=0.0) * (1.0 + 1e-9) or 1.0)) / len(self.counts) - 1.0
 
 
 def score_rows(occupied: Occupied, closeness: Any, varies: Any, penalty: RowPenalty) -> tuple[Array, Array]:
@@ -75,8 +73,7 @@ def score_rows(occupied: Occupied, closeness: Any, varies: Any, penalty: RowPena
     if not penalty.is_plain:
         is_excluded = penalty.costs == np.inf
         rules[is_excluded], scores[is_excluded] = RULES.index("excluded"), -np.inf
-    units, on_path = occupied.scores()
-    rules[units], scores[units] = RULES.index("path"), on_path
+    rules[occupied.units], scores[occupied.units] = RULES.index("path"), occupied.scores()  # the last one stays
     last, last_norms = occupied.last()
     rules[last], scores[last] = RULES.index("weight"), last_norms
     if len(penalty.included):

@@ -932,8 +932,8 @@ class DeferredPath(SolutionPath):
     @computed_once
     def ranking(self) -> Array:
         """Rank of each feature, from 1, by a sort where X is."""
-        units, scores = self._occupied.scores()
-        last = np.sort(self._occupied.last()[0])
+        units, places = np.unique(self._occupied.units[::-1], return_index=True)
+        scores, last = self._occupied.scores()[::-1][places], np.sort(self._occupied.last()[0])
         scores[np.searchsorted(units, last)] = self._entry_scores()
         there = self._place.put(scores_off_path(*self._off_path()), units, scores)
         order = order_descending(there, rtol=float(self.tie))
