@@ -114,8 +114,10 @@ def test_the_relaxation_bounds_its_supports_and_is_solved(problem, k, seed):
     for support, loss in all_losses(problem).items():
         if set(forced) <= set(support) <= may_have and len(support) <= k:
             assert last.bound <= loss + 1e-12 * problem.null_loss
-    # Neither rounding nor a value that is rounding itself can be asked to meet a relative accuracy.
-    assert last.value - last.bound <= 1.001e-4 * last.value + 1e-8 * problem.null_loss
+    # Neither rounding nor a value that is rounding itself can be asked to meet a relative accuracy; a bound is safe against
+    # what float32 has rounded off X.
+    rounding = 1e-8 if problem.dtype == np.float64 else 1e-6
+    assert last.value - last.bound <= 1.001e-4 * last.value + rounding * problem.null_loss
     assert last.bound <= last.value + 1e-9 * problem.null_loss
 
 
