@@ -15,9 +15,10 @@ def on_second_device(X):
 
 
 def in_torch(X):
+    """On a GPU where there is one: the same tests then run there."""
     import torch
 
-    return torch.tensor(X)
+    return torch.tensor(X, device="cuda" if torch.cuda.is_available() else "cpu")
 
 
 WITHOUT_TORCH = pytest.mark.skipif(
