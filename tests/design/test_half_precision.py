@@ -88,7 +88,7 @@ def test_a_design_on_a_gpu_multiplies_like_float64():
         pytest.skip("no GPU")
     random = np.random.default_rng(0)
     X = random.standard_normal((777, 4099)).astype(np.float32)
-    X[:, 2000:] = X[:, :2099]
+    X[:, 2050:] = X[:, :2049]
     before, device.LEAST_ELEMENTS = device.LEAST_ELEMENTS, 0
     try:
         design = make_design(torch.asarray(X, device="cuda"), "zscore")
@@ -99,5 +99,5 @@ def test_a_design_on_a_gpu_multiplies_like_float64():
         lines = random.standard_normal((n_lines, 777))
         lines -= lines.mean(axis=1, keepdims=True)
         found = design.pull(lines)
-        assert np.array_equal(found[:, 2000:], found[:, :2099])
+        assert np.array_equal(found[:, 2050:], found[:, :2049])
         assert np.abs(found - exact.pull(lines)).max() <= 1e-6 * 777
