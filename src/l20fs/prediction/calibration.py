@@ -165,13 +165,16 @@ def fit_calibrations(
     sample = Labelled.of(values, codes, weights, n_unknown)
     slopes = _solve(sample)
     rules, few = sample.thinned()
-    found = [_best_doubt(few, factor * slopes[rules]) for factor in FACTORS]
-    best = int(np.argmin([loss for loss, _ in found]))
-    return FACTORS[best] * slopes, found[best][1]
+    found, doubt = [], MOST_DOUBT / 2.0
+    for factor in FACTORS:
+        loss, doubt = _best_doubt(few, factor * slopes[rules], doubt)  # that of the factor before is near
+        found.append((loss, factor, doubt))
+    _, factor, doubt = min(found)
+    return factor * slopes, doubt
 
 
-def _best_doubt(sample: Labelled, slopes: Array) -> tuple[float, float]:
-    """Return the smallest log loss over all doubts, and the doubt that has it."""
+def _best_doubt(sample: Labelled, slopes: Array, near: float) -> tuple[float, float]:
+    """Return the smallest log loss over all doubts, and the doubt that has it, searched for from a doubt that is near."""
     counted = sample.belief > 0.0
     belief = sample.belief[counted]
     scores = scaled_scores(slopes[:, None, None], sample.logits)
@@ -182,19 +185,19 @@ def _best_doubt(sample: Labelled, slopes: Array) -> tuple[float, float]:
         ratios = change / (sure + doubt * change)
         return -float(belief @ ratios), float(belief @ np.square(ratios))
 
-    low, high = 0.0, MOST_DOUBT
-    if derivatives(low)[0] >= 0.0:
-        high = low
-    elif derivatives(high)[0] <= 0.0:
-        low = high
-    doubt = (low + high) / 2.0
+    low, high, doubt = 0.0, MOST_DOUBT, near
     while high - low > DOUBT_TOLERANCE:
         excess, bend = derivatives(doubt)
+        if bend == 0.0:  # doubt changes nothing
+            doubt = 0.0
+            break
         low, high = (low, doubt) if excess > 0.0 else (doubt, high)
-        step = doubt - excess / bend
+        step = min(max(doubt - excess / bend, 0.0), MOST_DOUBT)
         if abs(step - doubt) <= DOUBT_TOLERANCE:
             break
-        doubt = step if low < step < high else (low + high) / 2.0
+        # A step to an end is taken once: it is the minimum, or a bound.
+        is_inside = low < step < high or (step in (0.0, MOST_DOUBT) and low <= step <= high)
+        doubt = step if is_inside else (low + high) / 2.0
     return -float(belief @ np.log(sure + doubt * change)), doubt
 
 
