@@ -76,6 +76,16 @@ class Part:
         """Whether X is split along its features, of which there are more than samples here."""
         return self.is_in_blocks and self.shared.X.axis == 1 and self.shape[0] < self.shape[1]
 
+    def expect(self, parts: Sequence[Array], sample_weight: Array | None = None) -> None:
+        """Announce parts of these samples that later fits see, with weights of these samples."""
+        if self.shared.meeting.is_member:
+            return
+        weights = None
+        if sample_weight is not None:
+            weights = np.zeros(self.shared.shape[0])
+            weights[self.rows] = sample_weight
+        self.shared.expect([self.rows[part] for part in parts], weights)
+
     def whole(self) -> Any:
         """Return the samples as X has them: in memory, or in blocks."""
         return self.shared.values(self.rows, None)
@@ -122,8 +132,8 @@ class SharedSamples(ABC):
                 self._bases[fit_intercept] = self._make_base(fit_intercept)
             return self._bases[fit_intercept]
 
-    def expect(self, parts: Sequence[Array]) -> None:  # noqa: B027 - of no use where X is in memory
-        """Announce samples of later fits, so that those before them compute what all can use."""
+    def expect(self, parts: Sequence[Array], sample_weight: Array | None = None) -> None:  # noqa: B027 - not in memory
+        """Announce samples of later fits, and their weights, so that those before them compute what all can use."""
 
     @abstractmethod
     def _make_base(self, fit_intercept: bool) -> Any:
@@ -137,8 +147,7 @@ class SharedSamples(ABC):
     def values(self, rows: Array, columns: Array | None) -> Any:
         """Return ``X[rows][:, columns]`` on the host, sparse if X is sparse; None: all columns."""
 
-    @staticmethod
-    def _answer(requests: list[Request]) -> list[Any]:
+    def _answer(self, requests: list[Any]) -> list[Any]:
         """Answer requests of several fits, those of one kind at once."""
         found: list[Any] = [None] * len(requests)
         for kind in dict.fromkeys((type(request), request.base) for request in requests):

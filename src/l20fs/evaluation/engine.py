@@ -229,9 +229,11 @@ class Beside:
         with warnings.catch_warnings():
             show = warnings.showwarning
 
-            def sort_out(message: Any, category: Any, filename: str, lineno: int, *to: Any) -> None:
+            def sort_out(
+                message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: str | None = None
+            ) -> None:
                 if not str(message).startswith(OF_ALL_SAMPLES):
-                    show(message, category, filename, lineno, *to)
+                    show(message, category, filename, lineno, file, line)
                 elif threading.get_ident() in self._threads:
                     told.append((message, category, filename, lineno))
 
@@ -280,6 +282,8 @@ def evaluate(
     arguments = [(selector, *split) for selector in selectors for split in splits]
     if isinstance(samples.X, Part):
         together = replace(work, fit=fit_selector) if fit is fit_quietly else work
+        parts_of_folds = [fold.train for fold in folds] + [np.arange(len(samples.y))] * bool(beside)
+        samples.X.expect(parts_of_folds, samples.sample_weight)
         others = Beside(beside)
         silence = others.without_fold_warnings if beside else without_fold_warnings
         return results_together(together, arguments, samples.X, silence=silence, beside=others.calls)
