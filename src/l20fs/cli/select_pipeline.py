@@ -235,7 +235,8 @@ def shared_file(selector: BaseSelector, samples: Samples, targets: TargetSummary
         return None
     shared = share_samples(samples.X, getattr(selector, "checkpoint", None))
     if targets.n_folds(samples.groups) > 1:
-        shared.shared.expect([fold.train for fold in targets.folds(samples.groups, seed=options.seed)])
+        folds = targets.folds(samples.groups, seed=options.seed)
+        shared.expect([*(fold.train for fold in folds), np.arange(len(samples.y))])
     return shared
 
 

@@ -22,7 +22,7 @@ from l20fs.estimators.searched_selector import Model, SearchedSelector
 from l20fs.estimators.selector import L20Selector
 from l20fs.evaluation.choice import Setting, SizeRule, choose, choose_each, is_at_limit, tabulate, tabulate_selections
 from l20fs.evaluation.corrected_score import corrected_by_folds
-from l20fs.evaluation.engine import Samples, Scores, score_sizes
+from l20fs.evaluation.engine import Samples, Scores, announce, score_sizes
 from l20fs.evaluation.folds import make_folds
 from l20fs.evaluation.judges import fit_estimator
 from l20fs.evaluation.metrics import Metric, Outputs
@@ -308,6 +308,7 @@ class L20SelectorCV(SearchedSelector):
         self.preprocess_, samples, parts = steps.apply(samples, folds, self.n_jobs)
         if parts is None:
             samples = replace(samples, X=shared_if_faster(samples.X, self.n_jobs, template.checkpoint))
+        announce(samples, folds)
         X = samples.X
         n_units, possible = possible_sizes(template, X, targets, samples.names)
         metric = judged.metric(0 if targets.classes is None else len(targets.classes), samples.score_params)

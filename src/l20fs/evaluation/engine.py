@@ -257,6 +257,12 @@ def fit_quietly(selector: Any, train: Samples) -> None:
         fit_selector(selector, train)
 
 
+def announce(samples: Samples, folds: Sequence[Fold]) -> None:
+    """Tell samples that fits share of their folds, before the first fit, which then computes what all can use."""
+    if isinstance(samples.X, Part):
+        samples.X.expect([*(fold.train for fold in folds), np.arange(len(samples.y))], samples.sample_weight)
+
+
 def evaluate(
     selectors: Sequence[Any],
     samples: Samples,
@@ -282,8 +288,7 @@ def evaluate(
     arguments = [(selector, *split) for selector in selectors for split in splits]
     if isinstance(samples.X, Part):
         together = replace(work, fit=fit_selector) if fit is fit_quietly else work
-        parts_of_folds = [fold.train for fold in folds] + [np.arange(len(samples.y))] * bool(beside)
-        samples.X.expect(parts_of_folds, samples.sample_weight)
+        announce(samples, folds)
         others = Beside(beside)
         silence = others.without_fold_warnings if beside else without_fold_warnings
         return results_together(together, arguments, samples.X, silence=silence, beside=others.calls)
