@@ -27,7 +27,7 @@ from l20fs.design.blocked import BlockedMatrix
 from l20fs.design.cells import CellLines, CellMoments, Cells
 from l20fs.design.column_cache import AT_ONCE_SHARED
 from l20fs.design.moments import Moments, measure, merge, side_by_side
-from l20fs.design.parts import LINES_PER_FIT, Part, SharedSamples, moments_of_sums
+from l20fs.design.parts import LINES_PER_FIT, Part, SharedSamples, held_among, moments_of_sums
 from l20fs.design.sample_weights import SampleWeights
 from l20fs.storage.hashing import digest
 from l20fs.typing import Array, Scale
@@ -192,6 +192,8 @@ class PartBlocks(Blocks):
             )
         whole = shared.X
         self._shared = shared
+        #: Columns that were read before, and their numbers.
+        self.held: tuple[Array, Any] | None = None
         self.shape, self.dtype, self.axis = (len(rows), whole.shape[1]), whole.dtype, whole.axis
         self.is_sparse, self.traffic = whole.is_sparse, whole.traffic
         self.budget = shared.budget_per_fit
@@ -207,6 +209,11 @@ class PartBlocks(Blocks):
         own = [rows[ends[home] : ends[home + 1]] - whole.edges[home] for home in self.homes]
         sizes = np.diff(whole.edges)
         self.local = [None if len(r) == sizes[h] else whole.keep(r) for h, r in zip(self.homes, own, strict=True)]
+
+    def columns(self, columns: Array) -> Any:
+        """Return a few columns in memory, as :class:`Blocks`; those that are held need no pass."""
+        held = held_among(self.held, columns)
+        return super().columns(columns) if held is None else held
 
     def keep(self, value: Any) -> Any:
         return self._shared.X.keep(value)

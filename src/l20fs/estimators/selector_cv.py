@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn.utils.metadata_routing import MetadataRouter
 
 from l20fs.blocks import comes_in_blocks, is_dask_frame
-from l20fs.design import Part, SampleWeights
+from l20fs.design import Part, SampleWeights, hold
 from l20fs.estimators.calibration import calibrations_of_search
 from l20fs.estimators.feasibility import SizeRange, possible_sizes
 from l20fs.estimators.models import L20Classifier, calibrate, fit_part
@@ -331,7 +331,7 @@ class L20SelectorCV(SearchedSelector):
                 one_ranking=True,
                 n_jobs=self.n_jobs,
                 parts=parts,
-                beside=[partial(fit_part, samples.names, final, samples) for final in finals],
+                beside=[partial(self._walk_beside, final, samples) for final in finals],
                 on_path=partial(
                     self._report, n_paths=len(models) * len(folds), n_before=n_rounds * len(models) * len(folds)
                 ),
@@ -374,6 +374,12 @@ class L20SelectorCV(SearchedSelector):
             if isinstance(final, L20Classifier):
                 final.set_params(calibration=calibration)
         return finals
+
+    def _walk_beside(self, final: Model, samples: Samples) -> None:
+        """Fit to all samples, and read the columns that an estimator may be fitted to."""
+        fit_part(samples.names, final, samples)
+        if not self._judged.is_own:
+            hold([samples.X], np.flatnonzero(final.support_))
 
     @staticmethod
     def _ridges(models: list[Model], X: Any, targets: Targets) -> list[float]:
