@@ -163,8 +163,12 @@ class OwnRule:
     """Return the values of the linear rules of a model that selects features, (n_test, n_sizes, n_values)."""
 
     def __call__(self, selection: Selection, train: Samples, test: Samples) -> Array:
+        return _applied(self.rules(selection, train), test)
+
+    def rules(self, selection: Selection, train: Samples) -> list[tuple[NestedRules, Array]]:
+        """Return the rules for all sizes, and the features of the columns that they apply to."""
         rules = selection.selector.models_on(selection.n_features)
-        return rules.apply(_as_float64(test.columns(rules.rows)))
+        return [(rules, rules.rows)]
 
 
 @dataclass(frozen=True)
@@ -180,21 +184,42 @@ class RefittedRule:
     task: Task = "classification"
 
     def __call__(self, selection: Selection, train: Samples, test: Samples) -> Array:
+        return _applied(self.rules(selection, train), test)
+
+    def rules(self, selection: Selection, train: Samples) -> list[tuple[NestedRules, Array]]:
+        """Return the rules for all sizes, and the features of the columns that they apply to."""
         targets = encode_targets(train.y, self.task)
         ridge = self.strength_on(train.X)
-        values = [
-            rules_of(train.columns(chain.order), targets, chain.ends, ridge, self.class_weight).apply(
-                _as_float64(test.columns(chain.order))
-            )
+        return [
+            (rules_of(train.columns(chain.order), targets, chain.ends, ridge, self.class_weight), chain.order)
             for chain in selection.chains
         ]
-        return np.concatenate(values, axis=1)
 
     def strength_on(self, X: Any) -> float:
         """Return the strength of the ridge term for these training samples."""
         if not isinstance(self.ridge, str):
             return float(self.ridge)
         return auto_ridge_for(X, SampleWeights(X.shape[0], None), for_labels=self.task != "regression")
+
+
+def _applied(rules: list[tuple[NestedRules, Array]], test: Samples) -> Array:
+    return np.concatenate([own.apply(_as_float64(test.columns(order))) for own, order in rules], axis=1)
+
+
+@dataclass(frozen=True)
+class Decided:
+    """Return the indices of the labels that linear rules decide for, (n_test, n_sizes), where their values are too many.
+
+    ``classes`` are the labels of all samples, of which a fold may lack some.
+    """
+
+    judge: OwnRule | RefittedRule
+    classes: Array
+
+    def __call__(self, selection: Selection, train: Samples, test: Samples) -> Array:
+        present = np.searchsorted(self.classes, np.unique(train.y)).astype(np.int32)
+        rules = self.judge.rules(selection, train)
+        return present[np.concatenate([own.labels(_as_float64(test.columns(order))) for own, order in rules], axis=1)]
 
 
 def _as_float64(columns: Array) -> Array:
