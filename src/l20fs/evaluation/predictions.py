@@ -266,7 +266,7 @@ class _Collected:
         self.values = np.zeros((*shape, n_values), np.float32 if n_all > MANY_VALUES else np.float64) if is_kept else None
 
     def add(self, judge: str, fold: Fold, values: Array) -> None:
-        """Take values of a judge at the test samples of a fold, (n_test, n_sizes, n_values), or labels, (n_test, n_sizes)."""
+        """Take values of a judge at test samples of a fold, (n_test, n_sizes, n_values), or labels, (n_test, n_sizes)."""
         if values.ndim == 2:
             self.predicted[judge][fold.test] = values
             return
