@@ -91,6 +91,8 @@ def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str
         shared=shared,
         provenance=provenance,
     )
+    if isinstance(samples.X, FileBlocks):  # which holds the columns of the page from here on
+        samples.X.columns(np.concatenate(units[: max(findings.k, findings.k_max)]))
     warnings = data_warnings(findings)
     tell_warnings(warnings)
     return replace(findings, warnings=[*early, *warnings, *log.texts])

@@ -22,6 +22,7 @@ import numpy as np
 from l20fs.blocks import Blocks, extents
 from l20fs.blocks.jobs import Job, run
 from l20fs.blocks.passes import Combine, Kernel, add_up
+from l20fs.design import kernels
 from l20fs.design.base import Design
 from l20fs.design.blocked import BlockedMatrix
 from l20fs.design.cells import CellLines, CellMoments, Cells
@@ -348,7 +349,10 @@ class PartMatrix(BlockedMatrix):
             return super().gram_lines(rows)
         lines = self._shared.meeting.ask(GramLines(self._base, self._shared, rows, self._spread_weights))
         factor, shift = self._steps
-        lines -= np.outer(self.sample_weights.total * shift[rows], shift)
+        feature_shift = shift[rows]
+        if kernels.has_plain_lines(self.blocks.is_sparse, self._base.column_values):
+            feature_shift = feature_shift + (self._base.mean / self._base.column_values.scale)[rows]
+        lines -= np.outer(self.sample_weights.total * feature_shift, shift)
         lines *= factor
         lines *= factor[rows, np.newaxis]
         return lines if self.sample_weights.basis is None else lines - self._shares[:, rows].T @ self._shares
