@@ -8,9 +8,12 @@ import scipy.sparse as sp
 from blocked import cut
 
 from l20fs.blocks import Blocks, as_blocks
+from l20fs.blocks.jobs import Combined, run
 from l20fs.design import make_design, share_samples
-from l20fs.design.block_parts import Cells, Combined, PartBlocks
+from l20fs.design.block_parts import PartBlocks
 from l20fs.design.blocked import BlockedMatrix
+from l20fs.design.cells import CellLines, CellMoments, Cells
+from l20fs.design.moments import measure
 from l20fs.design.sample_weights import SampleWeights
 
 N_PART = 45
@@ -214,6 +217,30 @@ WEIGHTS = {
 }
 
 
+def fetch(lines, rows):
+    """Return rows of the Gram matrices of cells."""
+    held, job = lines.fetching(rows)
+    return held if job is None else held | run(lines.base.blocks, [job])[0]
+
+
+@pytest.mark.parametrize("name", WEIGHTS)
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("container", ["dense", "sparse", "Dask"])
+def test_moments_of_cells_are_those_of_their_samples(container, axis, name):
+    X, weights = make_columns(20), WEIGHTS[name]
+    blocks = containers(X, axis)[container]()
+    found = CellMoments(blocks, Cells.of(weights))
+    assert blocks.traffic.n_passes == 1
+    pairs = [(found.whole, measure(X)), *((found.of(own), measure(X, own)) for own in (*weights, np.max(weights, axis=0)))]
+    for one, other in pairs:
+        assert one.weight == pytest.approx(other.weight)
+        assert one.varies.tolist() == other.varies.tolist()
+        np.testing.assert_allclose(one.mean, other.mean, rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(one.length, other.length, rtol=1e-10, atol=1e-14)
+    assert found.of(0.5 * weights[0]) is None
+    assert found.of(np.zeros(60)) is None
+
+
 @pytest.mark.parametrize("name", WEIGHTS)
 @pytest.mark.parametrize("container", ["dense", "sparse"])
 def test_sums_of_cells_are_rows_of_gram_matrices(container, name):
@@ -222,12 +249,13 @@ def test_sums_of_cells_are_rows_of_gram_matrices(container, name):
     blocks = containers(X, 0)[container]()
     base = BlockedMatrix(blocks, "zscore", SampleWeights(60))
     columns = np.where(base.varies, (X - base.mean) / base.scale, 0.0)
-    cells, rows = Cells.of(base, weights, 2**20), np.array([3, 0, 12])
+    cells, rows = Cells.of(weights), np.array([3, 0, 12])
     assert cells is not None
+    lines = CellLines(base, cells, 2**20)
     n_before = blocks.traffic.n_passes
     for own in (*weights, np.max(weights, axis=0)):  # the last one is the fit to all samples
         uses = cells.uses(own)
-        found = [uses @ cells.fetch(rows)[row] for row in rows.tolist()]
+        found = [uses @ fetch(lines, rows)[row] for row in rows.tolist()]
         np.testing.assert_allclose(found, (columns[:, rows] * own[:, None]).T @ columns, rtol=1e-9, atol=1e-9)
     assert blocks.traffic.n_passes == n_before + 1
     assert cells.uses(0.5 * weights[0]) is None
@@ -237,18 +265,17 @@ def test_sums_of_cells_are_rows_of_gram_matrices(container, name):
 
 
 def test_there_are_no_more_cells_than_fits():
-    base = BlockedMatrix(cut(make_columns(20), 0, 5), "zscore", SampleWeights(60))
     random = np.random.default_rng(0)
-    assert Cells.of(base, [random.permutation(np.arange(60) % 2.0) for _ in range(3)], 2**20) is None
-    assert Cells.of(base, [np.ones(60), np.full(60, 2.0)], 2**20) is None  # a cell has one weight
+    assert Cells.of([random.permutation(np.arange(60) % 2.0) for _ in range(3)]) is None
+    assert Cells.of([np.ones(60), np.full(60, 2.0)]) is None  # a cell has one weight
 
 
 def test_rows_of_cells_are_dropped_beyond_their_budget():
     base = BlockedMatrix(cut(make_columns(20), 0, 5), "zscore", SampleWeights(60))
-    cells = Cells.of(base, WEIGHTS["halves"], 8 * 2 * 20 * 3)
+    lines = CellLines(base, Cells.of(WEIGHTS["halves"]), 8 * 2 * 20 * 3)
     n_before = base.blocks.traffic.n_passes
     for rows, n_passes in (([0, 1, 2], 1), ([0, 2], 1), ([3, 4], 2), ([3, 4, 2], 2), ([0], 3), ([5, 6, 7, 8], 4)):
-        assert set(cells.fetch(np.array(rows))) == set(rows)
+        assert set(fetch(lines, np.array(rows))) == set(rows)
         assert base.blocks.traffic.n_passes == n_before + n_passes, rows
 
 

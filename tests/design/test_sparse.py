@@ -51,12 +51,12 @@ def test_there_are_no_gram_lines_where_they_save_nothing():
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("container", [sp.csr_array, sp.csc_array])
 def test_gram_lines_of_a_block(container, weighted):
-    """The means are those of all samples, not of this block."""
+    """The means are those of all samples, not of this block; that of the feature itself is not subtracted."""
     X, rng = make_thin()
     weights = rng.random(N_SAMPLES) if weighted else None
     columns = kernels.Columns(1.1 * X.mean(axis=0), np.zeros(N_FEATURES), X.std(axis=0) + 0.1, np.arange(0))
     rows = np.array([20, 1, 7, 8])
     found = kernels.gram_lines(container(X.astype(np.float32)), columns, weights, rows)
-    np.testing.assert_allclose(
-        found, kernels.gram_lines(X.astype(np.float32), columns, weights, rows), rtol=1e-12, atol=1e-12
-    )
+    dense = X.astype(np.float32).astype(np.float64)
+    own = (dense[:, rows] / columns.scale[rows]) * (1.0 if weights is None else weights[:, None])
+    np.testing.assert_allclose(found, own.T @ ((dense - columns.mean) / columns.scale), rtol=1e-12, atol=1e-12)

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from blocked import cut
+from sklearn.base import clone
 from sklearn.linear_model import RidgeClassifier
 from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import StratifiedShuffleSplit
@@ -210,19 +211,60 @@ def counted_passes(monkeypatch):
     return made
 
 
-def test_cross_validation_takes_little_more_passes_than_a_fit(monkeypatch):
+#: Shape, number of features, chunks, parameters of the search, whether samples have weights.
+COUNTED = {
+    "many features": ((1500, 2100), 100, (500, -1), {}, False),
+    "some features": ((1500, 2500), 60, (500, -1), {}, False),
+    "few features": ((1500, 2500), 10, (500, -1), {}, False),
+    "small Gram matrix": ((1500, 600), 30, (500, -1), {}, False),
+    "weights": ((1500, 2100), 60, (500, -1), {}, True),
+    "blocks of columns": ((300, 2500), 30, (-1, 500), {}, False),
+    "long blocks of columns": ((1500, 1000), 30, (-1, 250), {}, True),
+    "ridges": ((1500, 2500), 20, (500, -1), {"ridge": [0.1, 10.0]}, False),
+    "estimator": ((1500, 2500), 30, (500, -1), {"estimator": RidgeClassifier()}, False),
+    "scorer": ((1500, 2500), 30, (500, -1), {"scoring": make_scorer(accuracy_score)}, False),
+    "ahiht": ((1500, 2500), 20, (500, -1), {"selector": L20Selector(solver="ahiht")}, False),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_cross_validation_takes_little_more_passes_than_a_fit(monkeypatch, name):
+    made, (shape, k, chunks, options, weighted) = counted_passes(monkeypatch), COUNTED[name]
+    random = np.random.default_rng(0)
+    y = np.arange(shape[0]) % 4
+    X = random.standard_normal(shape)
+    X[:, :k] += 0.5 * np.eye(4)[y] @ random.standard_normal((4, k))
+    array, weights = dask_array(X, None, chunks=chunks), 0.5 + random.random(shape[0]) if weighted else None
+    clone(options.get("selector", L20Selector())).set_params(n_features_to_select=k).fit(array, y, sample_weight=weights)
+    L20SelectorCV(k, max_features=k, **options).fit(array, y, sample_weight=weights)
+    n_passes = [blocks.traffic.n_passes for blocks in made]
+    assert n_passes[0] >= (9 if k == 100 else 3)
+    assert n_passes[1] <= 1.5 * n_passes[0]
+
+
+def test_halves_take_no_more_passes_than_a_fit_to_one(monkeypatch):
     made = counted_passes(monkeypatch)
-    random, k = np.random.default_rng(0), 100
+    random, k = np.random.default_rng(0), 60
     y = np.arange(1500) % 4
     X = random.standard_normal((1500, 2100))
     X[:, :k] += 0.5 * np.eye(4)[y] @ random.standard_normal((4, k))
-    array = dask_array(X, None, chunks=(500, -1))
-    L20Selector(k).fit(array, y)
-    L20SelectorCV(k, max_features=k).fit(array, y)
-    StabilitySelector(L20Selector(k), n_resamples=4, random_state=0).fit(array, y)
+    L20Selector(k).fit(dask_array(X[::2], None, chunks=(250, -1)), y[::2])
+    StabilitySelector(L20Selector(k), n_resamples=4, random_state=0).fit(dask_array(X, None, chunks=(500, -1)), y)
     n_passes = [blocks.traffic.n_passes for blocks in made]
-    assert n_passes[0] > 100 / 16
-    assert max(n_passes) <= 1.5 * n_passes[0]
+    assert n_passes[0] > 60 / 16
+    assert n_passes[1] <= 1.5 * n_passes[0]
+
+
+@in_few_containers
+def test_warnings_are_those_of_the_fit_to_all_samples(container, share, tmp_path):
+    """A class that lies in one batch, and features that are constant, are told once, and not by each fold."""
+    X, y = make_samples()
+    share()
+    X, batch = CONTAINERS[container](X, tmp_path), (y == 2).astype(int)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        L20SelectorCV(2, max_features=3, cv=3).fit(X, y, adjust_for=batch)
+    assert [str(each.message)[:34] for each in told] == ["adjust_for explains class '2' alto"]
 
 
 @in_few_containers

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from functools import cached_property, reduce
-from operator import add
 from typing import Any
 
 import dask.array
@@ -28,6 +27,7 @@ from l20fs.blocks.passes import (
     DeclaredBlock,
     Kernel,
     Traffic,
+    add_up,
     as_plain_block,
     count_bytes,
     declared_block,
@@ -141,7 +141,7 @@ class DaskBlocks(Blocks):
     def each(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], which: Sequence[int] | None = None) -> list[Any]:
         return self._compute(lambda: self._tasks(kernel, own, range(len(own)) if which is None else which))
 
-    def total(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], combine: Combine = add) -> Any:
+    def total(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], combine: Combine = add_up) -> Any:
         def make_tasks() -> list[Any]:
             parts = self._tasks(kernel, own, range(len(own)))
             while len(parts) > 1:

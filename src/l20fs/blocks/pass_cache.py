@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from operator import add
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from l20fs.blocks.passes import Blocks, Combine, Kernel
+from l20fs.blocks.passes import Blocks, Combine, Kernel, add_up
 from l20fs.storage.files import writable_folder
 from l20fs.storage.hashing import describe, hash_of
 from l20fs.storage.keyed_store import Key, KeyedStore
@@ -65,7 +64,7 @@ class PassCache(Blocks):
         self._store.save(key, _pack(results))
         return results
 
-    def total(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], combine: Combine = add) -> Any:
+    def total(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], combine: Combine = add_up) -> Any:
         key = self._key("total", kernel, own, combine.__name__)
         stored = self._store.load(key)
         if stored is not None:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,33 @@ SHARE_FOR_COLUMNS = 0.1
 #: Function of a block and its arguments; returns an array or a tuple of arrays.
 Kernel = Callable[..., Any]
 Combine = Callable[[Any, Any], Any]
+
+
+class Sum:
+    """Sum of two results: arrays or, one by one, tuples of arrays."""
+
+    __name__ = "add"
+
+    def __call__(self, left: Any, right: Any) -> Any:
+        if isinstance(left, tuple):
+            return tuple(self(one, other) for one, other in zip(left, right, strict=True))
+        return left + right
+
+    def in_place(self, left: Any, right: Any) -> Any:
+        """Return the sum in the memory of ``left``."""
+        if isinstance(left, tuple):
+            return tuple(self.in_place(one, other) for one, other in zip(left, right, strict=True))
+        left += right
+        return left
+
+
+add_up = Sum()
+
+
+def in_place(combine: Combine) -> Combine:
+    """Return a combination that may use the memory of its left side, if there is one."""
+    found: Combine = getattr(combine, "in_place", combine)
+    return found
 
 
 @dataclass
@@ -78,7 +104,7 @@ class Blocks(ABC):
         """Return the results of all blocks, or of some, in their order."""
 
     @abstractmethod
-    def total(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], combine: Combine = add) -> Any:
+    def total(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], combine: Combine = add_up) -> Any:
         """Return the results of all blocks, combined in order."""
 
     def columns(self, columns: Array) -> Any:
@@ -105,11 +131,14 @@ def extents(blocks: Blocks) -> list[slice]:
 def combine_in_order(results: Iterable[Any], combine: Combine) -> Any:
     """Combine results in order, :data:`FAN_IN` adjacent ones at a time; only a few are in memory at once.
 
+    Nobody else has the results: sums are added up in the memory of the first of them.
+
     Examples
     --------
-    >>> combine_in_order(iter("abcdefghijklmnopqrstuvwxyz"), add)
+    >>> combine_in_order(iter("abcdefghijklmnopqrstuvwxyz"), add_up)
     'abcdefghijklmnopqrstuvwxyz'
     """
+    combine = in_place(combine)
     sums: list[list[Any]] = []  # per level of the tree: the partial sum and its number of terms
 
     for value in results:
@@ -316,7 +345,7 @@ class FileBlocks(Blocks):
     def each(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], which: Sequence[int] | None = None) -> list[Any]:
         return self._count_up(list(self._results(kernel, own, range(len(own)) if which is None else which)))
 
-    def total(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], combine: Combine = add) -> Any:
+    def total(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], combine: Combine = add_up) -> Any:
         return self._count_up(combine_in_order(self._results(kernel, own, range(len(own))), combine))
 
     def __getitem__(self, key: Any) -> Any:

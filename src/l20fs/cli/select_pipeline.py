@@ -91,6 +91,8 @@ def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str
         shared=shared,
         provenance=provenance,
     )
+    if isinstance(samples.X, FileBlocks):  # which holds the columns of the page from here on
+        samples.X.columns(np.concatenate(units[: max(findings.k, findings.k_max)]))
     warnings = data_warnings(findings)
     tell_warnings(warnings)
     return replace(findings, warnings=[*early, *warnings, *log.texts])
@@ -235,7 +237,8 @@ def shared_file(selector: BaseSelector, samples: Samples, targets: TargetSummary
         return None
     shared = share_samples(samples.X, getattr(selector, "checkpoint", None))
     if targets.n_folds(samples.groups) > 1:
-        shared.shared.expect([fold.train for fold in targets.folds(samples.groups, seed=options.seed)])
+        folds = targets.folds(samples.groups, seed=options.seed)
+        shared.expect([*(fold.train for fold in folds), np.arange(len(samples.y))])
     return shared
 
 

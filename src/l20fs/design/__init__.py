@@ -44,7 +44,7 @@ from l20fs.design.device import DeviceDesign
 from l20fs.design.device_parts import SharedDeviceMatrix
 from l20fs.design.gram import GramDesign
 from l20fs.design.moments import LEAST_RANGE
-from l20fs.design.parts import Part, SharedMatrix, SharedSamples
+from l20fs.design.parts import Part, SharedMatrix, SharedSamples, hold
 from l20fs.design.sample_weights import SampleWeights
 from l20fs.design.sparse import SparseDesign
 from l20fs.design.tiles import BLOCK_ELEMENTS
@@ -79,6 +79,7 @@ __all__ = [
     "checked_units",
     "clear_rooms",
     "equality_tolerance",
+    "hold",
     "make_design",
     "pays_to_share",
     "probe",

@@ -5,26 +5,30 @@ on the same read of a block. What takes most of the time is computed for all fit
 columns centred and scaled by all samples, of which those of a part differ by a shift and a factor:
 
 - products with vectors over the samples, stacked;
-- rows of Gram matrices. The samples fall into cells that every fit uses or leaves out as a whole, such as the folds of a
-  cross-validation; the rows of a fit are the sums of those of its cells, each sample is multiplied once, and they are kept
-  for the next fit.
+- moments of columns, and rows of Gram matrices. The samples fall into cells that every fit uses or leaves out as a whole,
+  such as the folds of a cross-validation (:mod:`l20fs.design.cells`); those of a fit are the sums of those of its cells,
+  each sample is multiplied once, and rows are kept for the next fit.
+
+What fits ask for at the same time, of whatever kind, is computed in one pass.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from l20fs.blocks import Blocks, extents
-from l20fs.blocks.passes import Combine, Kernel
+from l20fs.blocks.jobs import Job, run
+from l20fs.blocks.passes import Combine, Kernel, add_up
+from l20fs.design import kernels
 from l20fs.design.base import Design
 from l20fs.design.blocked import BlockedMatrix
+from l20fs.design.cells import CellLines, CellMoments, Cells
 from l20fs.design.column_cache import AT_ONCE_SHARED
 from l20fs.design.moments import Moments, measure, merge, side_by_side
-from l20fs.design.parts import LINES_PER_FIT, Part, SharedSamples, moments_of_sums
+from l20fs.design.parts import LINES_PER_FIT, Part, SharedSamples, held_among, moments_of_sums
 from l20fs.design.sample_weights import SampleWeights
 from l20fs.storage.hashing import digest
 from l20fs.typing import Array, Scale
@@ -41,8 +45,9 @@ class SharedBlocks(SharedSamples):
     def __init__(self, blocks: Blocks, choose: Callable[[BlockedMatrix], Design]) -> None:
         super().__init__(blocks)
         self._choose = choose
-        self.cells: Cells | None = None
         self._expected: list[Array] = []
+        self._moments: CellMoments | None = None
+        self._lines: CellLines | None = None
         self._sums: dict[tuple[Any, str], tuple[Array, Array]] = {}
 
     @property
@@ -54,15 +59,24 @@ class SharedBlocks(SharedSamples):
         """Bytes that each of the present fits may hold."""
         return self.X.budget // (2 * max(1, self.meeting.n_members))
 
-    def expect(self, parts: Sequence[Array]) -> None:
-        self._expected = []
+    def expect(self, parts: Sequence[Array], sample_weight: Array | None = None) -> None:
+        expected = []
         for rows in parts:
-            mask = np.zeros(self.shape[0])
-            mask[rows] = 1.0
-            self._expected.append(mask)
+            weights = np.zeros(self.shape[0])
+            weights[rows] = 1.0 if sample_weight is None else sample_weight[rows]
+            expected.append(weights)
+        if not _are_equal(expected, self._expected):
+            self._expected, self._lines = expected, None
 
     def _make_base(self, fit_intercept: bool) -> BlockedMatrix:
-        return BlockedMatrix(self.X, "zscore", SampleWeights(self.shape[0], fit_intercept=fit_intercept))
+        if self._moments is None:
+            cells = Cells.of(self._expected) if self._expected else None
+            self._moments = CellMoments(self.X, cells or Cells.of_all(self.shape[0]))
+        return BaseMatrix(self.X, self._moments.whole, SampleWeights(self.shape[0], fit_intercept=fit_intercept))
+
+    def moments_of(self, weights: Array) -> Moments | None:
+        """Return the moments of the samples of a fit, if they are known."""
+        return None if self._moments is None else self._moments.of(weights)
 
     def design(self, part: Part, scale: Scale | Array, sample_weights: SampleWeights) -> Design:
         return self._choose(PartMatrix(part, scale, sample_weights))
@@ -71,86 +85,72 @@ class SharedBlocks(SharedSamples):
         blocks = PartBlocks(self, rows)
         return blocks if columns is None else blocks.columns(columns)
 
-    def sums(self, base: BlockedMatrix, weights: list[Array]) -> list[tuple[Array, Array]]:
-        """Return the sums, and the sums of squares, of the columns of a base for each vector of weights."""
-        keys = [(base, digest(vector)) for vector in weights]
-        everything = (base, digest(np.ones(base.n_samples)))
-        self._sums.setdefault(everything, (np.zeros(base.n_features), base.columns.energy))
-        missing = {key: vector for key, vector in zip(keys, weights, strict=True) if key not in self._sums}
-        if missing:
-            found = base.weighted_sums(np.stack(list(missing.values())))
-            self._sums |= dict(zip(missing, zip(*found, strict=True), strict=True))
-        return [self._sums[key] for key in keys]
+    def _answer(self, requests: list[Any]) -> list[Any]:
+        """Answer requests of several fits, of all kinds, by one pass."""
+        kinds = [(type(request), request.base) for request in requests]
+        chosen = [[number for number, own in enumerate(kinds) if own == kind] for kind in dict.fromkeys(kinds)]
+        plans: list[Plan] = [type(requests[own[0]]).plan([requests[number] for number in own]) for own in chosen]
+        results = iter(run(self.X, [job for plan in plans for job in plan.jobs]))
+        found: list[Any] = [None] * len(requests)
+        for own, plan in zip(chosen, plans, strict=True):
+            answers = plan.finish([next(results) for _ in plan.jobs])
+            for number, answer in zip(own, answers, strict=True):
+                found[number] = answer
+        return found
 
-    def gram_lines(self, base: BlockedMatrix, asked: list[tuple[Array, Array]]) -> list[Array]:
-        """Return rows of the Gram matrix of a base for each pair of features and weights of the samples."""
-        if self.cells is None or self.cells.base is not base:
-            expected = [*self._expected, *(weights for _, weights in asked)]
-            self.cells = Cells.of(base, expected, int(SHARE_FOR_CELLS * self.X.budget))
-        uses = [self.cells.uses(weights) if self.cells is not None else None for _, weights in asked]
+    def plan_sums(self, base: BlockedMatrix, weights: list[Array]) -> Plan:
+        """Plan the sums, and the sums of squares, of the columns of a base for each vector of weights."""
+        keys = [(base, digest(vector)) for vector in weights]
+        missing = {key: vector for key, vector in zip(keys, weights, strict=True) if key not in self._sums}
+
+        def finish(results: list[Any]) -> list[tuple[Array, Array]]:
+            for found in results:
+                self._sums |= dict(zip(missing, zip(*found, strict=True), strict=True))
+            return [self._sums[key] for key in keys]
+
+        return Plan([base.sums_job(np.stack(list(missing.values())))] if missing else [], finish)
+
+    def plan_gram_lines(self, base: BlockedMatrix, asked: list[tuple[Array, Array]]) -> Plan:
+        """Plan rows of the Gram matrix of a base for each pair of features and weights of the samples."""
+        lines = self._lines_of_cells(base, [weights for _, weights in asked])
+        uses = [None if lines is None else lines.cells.uses(weights) for _, weights in asked]
         of_cells = [rows for (rows, _), used in zip(asked, uses, strict=True) if used is not None]
         alone = [pair for pair, used in zip(asked, uses, strict=True) if used is None]
-        fetched = self.cells.fetch(np.unique(np.concatenate(of_cells))) if self.cells is not None and of_cells else {}
-        placed = base.place_weights([weights for _, weights in alone]) if alone else []
-        own = iter(base.gram_lines_of([rows for rows, _ in alone], placed) if alone else ())
-        return [
-            next(own) if used is None else np.stack([used @ fetched[row] for row in rows.tolist()])
-            for (rows, _), used in zip(asked, uses, strict=True)
-        ]
+        held, fetching = ({}, None) if lines is None or not of_cells else lines.fetching(np.unique(np.concatenate(of_cells)))
+        jobs = [] if fetching is None else [fetching]
+        if alone:
+            placed = base.place_weights([weights for _, weights in alone])
+            jobs.append(base.gram_job([rows for rows, _ in alone], placed))
+
+        def finish(results: list[Any]) -> list[Array]:
+            found = held if fetching is None else held | results[0]
+            own = iter(results[-1] if alone else ())
+            return [
+                next(own) if used is None else np.stack([used @ found[row] for row in rows.tolist()])
+                for (rows, _), used in zip(asked, uses, strict=True)
+            ]
+
+        return Plan(jobs, finish)
+
+    def _lines_of_cells(self, base: BlockedMatrix, weights: list[Array]) -> CellLines | None:
+        """Return the kept rows of the cells that the present fits, and those that are expected, consist of, if any."""
+        held = self._lines
+        if held is None or held.base is not base or all(held.cells.uses(vector) is None for vector in weights):
+            cells = Cells.of([*self._expected, *weights])
+            if cells is not None:
+                self._lines = CellLines(base, cells, int(SHARE_FOR_CELLS * self.X.budget))
+        return self._lines
 
 
-class Cells:
-    """Cells of samples that every fit uses or leaves out as a whole, and the rows of their Gram matrices.
+def _are_equal(left: list[Array], right: list[Array]) -> bool:
+    return len(left) == len(right) and all(map(np.array_equal, left, right))
 
-    Parameters
-    ----------
-    base : BlockedMatrix
-        Matrix of all samples.
-    cell_of : array of shape (n_samples,)
-        Cell of each sample.
-    weights : array of shape (n_samples,)
-        Weight of each sample in the fits that use it.
-    budget : int
-        Bytes that the rows may take.
-    """
 
-    def __init__(self, base: BlockedMatrix, cell_of: Array, weights: Array, budget: int) -> None:
-        self.base, self.cell_of, self.weights, self.budget = base, cell_of, weights, budget
-        self._first = np.unique(cell_of, return_index=True)[1]
-        self._placed = base.place_weights([np.where(cell_of == cell, weights, 0.0) for cell in range(len(self._first))])
-        self._lines: dict[int, Array] = {}
+class Plan(NamedTuple):
+    """Jobs whose results ``finish`` turns into one answer per request."""
 
-    @classmethod
-    def of(cls, base: BlockedMatrix, weights: list[Array], budget: int) -> Cells | None:
-        """Return the cells of the samples of some fits; None if there are more cells with samples than fits."""
-        is_in = np.stack(weights) > 0.0
-        patterns, cell_of = np.unique(np.packbits(is_in, axis=0).T, axis=0, return_inverse=True)
-        if np.count_nonzero(patterns.any(axis=1)) > max(2, len(weights)):
-            return None
-        found = cls(base, cell_of.ravel(), np.max(weights, axis=0), budget)
-        return found if all(found.uses(vector) is not None for vector in weights) else None
-
-    def uses(self, weights: Array) -> Array | None:
-        """Return 1 for each cell that a fit uses, and 0 for the others; None if it uses a part of one, or other weights."""
-        used = (weights[self._first] > 0.0).astype(np.float64)
-        return used if np.array_equal(weights, used[self.cell_of] * self.weights) else None
-
-    def fetch(self, rows: Array) -> dict[int, Array]:
-        """Return the rows of the Gram matrices of all cells, (n_cells, n_features) for each feature."""
-        missing = np.array([row for row in rows.tolist() if row not in self._lines], dtype=np.intp)
-        fetched = {row: self._lines[row] for row in rows.tolist() if row in self._lines}
-        if len(missing):
-            lines = self.base.gram_lines_of([missing] * len(self._first), self._placed)
-            fetched |= {row: np.stack([of_cell[place] for of_cell in lines]) for place, row in enumerate(missing.tolist())}
-            self._keep(fetched)
-        return fetched
-
-    def _keep(self, fetched: dict[int, Array]) -> None:
-        """Keep rows, the latest ones within the memory limit."""
-        self._lines |= fetched
-        most = max(1, self.budget // (8 * len(self._first) * self.base.n_features))
-        for row in list(self._lines)[: max(0, len(self._lines) - most)]:
-            del self._lines[row]
+    jobs: list[Job]
+    finish: Callable[[list[Any]], list[Any]]
 
 
 class Passing(NamedTuple):
@@ -164,64 +164,22 @@ class Passing(NamedTuple):
     combine: Combine | None
 
     @staticmethod
-    def answer(requests: list[Passing]) -> list[Any]:
-        """Run all kernels in one pass, or in two where some results are combined and others are not."""
-        found: list[Any] = [None] * len(requests)
-        for is_list in (False, True):
-            numbers = [number for number, request in enumerate(requests) if (request.combine is None) == is_list]
-            if numbers:
-                results = _pass([requests[number] for number in numbers], is_list=is_list)
-                for number, result in zip(numbers, results, strict=True):
-                    found[number] = result
-        return found
+    def plan(requests: list[Passing]) -> Plan:
+        """Plan a job for each request."""
+        return Plan([request.job() for request in requests], list)
+
+    def job(self) -> Job:
+        """Return the job on the blocks of all samples."""
+        own: list[tuple[Any, ...]] = [()] * len(extents(self.base.X))
+        homes = [self.blocks.homes[place] for place in self.which]
+        for place, home in zip(self.which, homes, strict=True):
+            own[home] = (self.blocks.local[place], self.kernel, *self.own[place])
+        return Job(on_samples, own, self.combine, homes)
 
 
-def _pass(requests: list[Passing], *, is_list: bool) -> list[Any]:
-    """Run the kernels of several requests on each block as it is read."""
-    blocks = requests[0].base.X
-    jobs: list[list[Any]] = [[None] * len(requests) for _ in extents(blocks)]
-    own: list[list[Any]] = [[] for _ in jobs]
-    for number, request in enumerate(requests):
-        for place in request.which:
-            home, given = request.blocks.homes[place], request.own[place]
-            jobs[home][number] = (request.kernel, len(given))
-            own[home] += [request.blocks.local[place], *given]
-    arguments = [(work, *given) for work, given in zip(jobs, own, strict=True)]
-    if not is_list:
-        return list(blocks.total(several, arguments, Combined([request.combine for request in requests])))
-    which = [home for home, work in enumerate(jobs) if any(work)]
-    by_home = dict(zip(which, blocks.each(several, arguments, which), strict=True))
-    return [
-        [by_home[request.blocks.homes[place]][number] for place in request.which] for number, request in enumerate(requests)
-    ]
-
-
-def several(block: Any, jobs: list[tuple[Kernel, int] | None], *arguments: Any) -> tuple[Any, ...]:
-    """Run several kernels, each on some samples of a block and with its number of arguments; None where there is none."""
-    results: list[Any] = []
-    start = 0
-    for job in jobs:
-        if job is None:
-            results.append(None)
-            continue
-        kernel, n_arguments = job
-        samples, given = arguments[start], arguments[start + 1 : start + 1 + n_arguments]
-        results.append(kernel(block if samples is None else block[samples], *given))
-        start += 1 + n_arguments
-    return tuple(results)
-
-
-class Combined:
-    """Combination of the results of several kernels, each by a function of its own."""
-
-    __name__ = "combined"
-
-    def __init__(self, combines: list[Any]) -> None:
-        self.combines = combines
-
-    def __call__(self, left: tuple[Any, ...], right: tuple[Any, ...]) -> tuple[Any, ...]:
-        together = zip(self.combines, left, right, strict=True)
-        return tuple(a if b is None else b if a is None else combine(a, b) for combine, a, b in together)
+def on_samples(block: Any, samples: Array | None, kernel: Kernel, *given: Any) -> Any:
+    """Run a kernel on some samples of a block; None: on all."""
+    return kernel(block if samples is None else block[samples], *given)
 
 
 class PartBlocks(Blocks):
@@ -235,6 +193,8 @@ class PartBlocks(Blocks):
             )
         whole = shared.X
         self._shared = shared
+        #: Columns that were read before, and their numbers.
+        self.held: tuple[Array, Any] | None = None
         self.shape, self.dtype, self.axis = (len(rows), whole.shape[1]), whole.dtype, whole.axis
         self.is_sparse, self.traffic = whole.is_sparse, whole.traffic
         self.budget = shared.budget_per_fit
@@ -251,6 +211,11 @@ class PartBlocks(Blocks):
         sizes = np.diff(whole.edges)
         self.local = [None if len(r) == sizes[h] else whole.keep(r) for h, r in zip(self.homes, own, strict=True)]
 
+    def columns(self, columns: Array) -> Any:
+        """Return a few columns in memory, as :class:`Blocks`; those that are held need no pass."""
+        held = held_among(self.held, columns)
+        return super().columns(columns) if held is None else held
+
     def keep(self, value: Any) -> Any:
         return self._shared.X.keep(value)
 
@@ -261,7 +226,7 @@ class PartBlocks(Blocks):
         which = range(len(own)) if which is None else which
         return self._shared.meeting.ask(Passing(self._shared, self, kernel, own, which, None)) if len(which) else []
 
-    def total(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], combine: Combine = add) -> Any:
+    def total(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], combine: Combine = add_up) -> Any:
         return self._shared.meeting.ask(Passing(self._shared, self, kernel, own, range(len(own)), combine))
 
 
@@ -274,13 +239,17 @@ class Products(NamedTuple):
     stop: int
 
     @staticmethod
-    def answer(requests: list[Products]) -> list[Array]:
-        """Return the products of all vectors, stacked in one."""
+    def plan(requests: list[Products]) -> Plan:
+        """Plan the products of all vectors, stacked in one."""
         start, stop = min(request.start for request in requests), max(request.stop for request in requests)
-        products = requests[0].base.multiply(np.concatenate([request.vectors for request in requests]), start, stop)
+        stacked = np.concatenate([request.vectors for request in requests])
         ends = np.cumsum([len(request.vectors) for request in requests])
-        parts = np.split(products, ends[:-1])
-        return [part[:, own.start - start : own.stop - start] for part, own in zip(parts, requests, strict=True)]
+
+        def finish(results: list[Any]) -> list[Array]:
+            parts = np.split(results[0], ends[:-1])
+            return [part[:, own.start - start : own.stop - start] for part, own in zip(parts, requests, strict=True)]
+
+        return Plan([requests[0].base.product_job(stacked, start, stop)], finish)
 
 
 class Sums(NamedTuple):
@@ -291,9 +260,9 @@ class Sums(NamedTuple):
     weights: Array
 
     @staticmethod
-    def answer(requests: list[Sums]) -> list[tuple[Array, Array]]:
-        """Return the sums of all weights, from one pass."""
-        return requests[0].shared.sums(requests[0].base, [request.weights for request in requests])
+    def plan(requests: list[Sums]) -> Plan:
+        """Plan the sums of all weights."""
+        return requests[0].shared.plan_sums(requests[0].base, [request.weights for request in requests])
 
 
 class GramLines(NamedTuple):
@@ -305,10 +274,21 @@ class GramLines(NamedTuple):
     weights: Array
 
     @staticmethod
-    def answer(requests: list[GramLines]) -> list[Array]:
-        """Return the rows of all fits, from one pass."""
+    def plan(requests: list[GramLines]) -> Plan:
+        """Plan the rows of all fits."""
         asked = [(request.rows, request.weights) for request in requests]
-        return requests[0].shared.gram_lines(requests[0].base, asked)
+        return requests[0].shared.plan_gram_lines(requests[0].base, asked)
+
+
+class BaseMatrix(BlockedMatrix):
+    """Centred and scaled matrix of all samples, whose moments are known."""
+
+    def __init__(self, blocks: Blocks, found: Moments, sample_weights: SampleWeights) -> None:
+        self._found = found
+        super().__init__(blocks, "zscore", sample_weights)
+
+    def _moments(self) -> Moments:
+        return self._checked(self._found)
 
 
 class PartMatrix(BlockedMatrix):
@@ -325,6 +305,9 @@ class PartMatrix(BlockedMatrix):
         super().__init__(PartBlocks(part.shared, part.rows), scale, sample_weights)
 
     def _moments(self) -> Moments:
+        known = self._shared.moments_of(self._spread_weights)
+        if known is not None:
+            return self._checked(known)
         base, weights = self._base, self.sample_weights
         sums, squares = self._shared.meeting.ask(Sums(base, self._shared, self._spread_weights))
         found, is_clear = moments_of_sums(sums, squares, weights, base)
@@ -366,7 +349,10 @@ class PartMatrix(BlockedMatrix):
             return super().gram_lines(rows)
         lines = self._shared.meeting.ask(GramLines(self._base, self._shared, rows, self._spread_weights))
         factor, shift = self._steps
-        lines -= np.outer(self.sample_weights.total * shift[rows], shift)
+        feature_shift = shift[rows]
+        if kernels.has_plain_lines(self.blocks.is_sparse, self._base.column_values):
+            feature_shift = feature_shift + (self._base.mean / self._base.column_values.scale)[rows]
+        lines -= np.outer(self.sample_weights.total * feature_shift, shift)
         lines *= factor
         lines *= factor[rows, np.newaxis]
         return lines if self.sample_weights.basis is None else lines - self._shares[:, rows].T @ self._shares

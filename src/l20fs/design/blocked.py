@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from l20fs.blocks import Blocks
-from l20fs.blocks.passes import extents
+from l20fs.blocks.jobs import Job, run
+from l20fs.blocks.passes import add_up, extents
 from l20fs.design import kernels
 from l20fs.design.adjustment import SMALL_SHARE, energy_change, explained_energy, left_over
 from l20fs.design.base import Design
@@ -102,6 +103,10 @@ class BlockedMatrix:
             found = Moments(*self.blocks.total(measure, own, merge))
         else:
             found = side_by_side([Moments(*part) for part in self.blocks.each(measure, own)])
+        return self._checked(found)
+
+    def _checked(self, found: Moments) -> Moments:
+        """Return moments of finite values, about zero if there is no intercept."""
         refuse_counted(found.n_missing, found.n_infinite, None, FILL_BLOCKS)
         return found if self.sample_weights.fit_intercept else found.about_zero
 
@@ -175,15 +180,20 @@ class BlockedMatrix:
 
     def multiply(self, vectors: Array, start: int = 0, stop: int | None = None) -> Array:
         """Return ``vectors @ (X - 1 mean') / scale``: products of vectors that have sample weights and no nuisances."""
-        stop = self.n_features if stop is None else stop
+        return self._run(self.product_job(vectors, start, self.n_features if stop is None else stop))
+
+    def product_job(self, vectors: Array, start: int, stop: int) -> Job:
+        """Return the job of :meth:`multiply`."""
         if self.blocks.axis == 0:
             own = [(columns, vectors[:, extent]) for columns, extent in zip(self._columns, self.extents, strict=True)]
-            return self.blocks.total(kernels.products, own)[:, start:stop]
+            return Job(kernels.products, own, add_up, finish=lambda found: found[:, start:stop])
         which = [i for i, extent in enumerate(self.extents) if extent.start < stop and extent.stop > start]
-        sent = self.blocks.send(vectors)
-        parts = self.blocks.each(kernels.products, [(columns, sent) for columns in self._columns], which)
-        first = self.extents[which[0]].start
-        return np.hstack(parts)[:, start - first : stop - first]
+        sent, first = self.blocks.send(vectors), self.extents[which[0]].start
+        own = [(columns, sent) for columns in self._columns]
+        return Job(kernels.products, own, None, which, lambda parts: np.hstack(parts)[:, start - first : stop - first])
+
+    def _run(self, job: Job) -> Any:
+        return run(self.blocks, [job])[0]
 
     def vectors(self, residual: Array, precision: np.dtype[Any] | None = None) -> Array:
         """Return a residual without nuisances, with sample weights, in the precision of the kernels or another one."""
@@ -228,24 +238,28 @@ class BlockedMatrix:
         return found if self.sample_weights.basis is None else found - self._shares[:, rows].T @ self._shares
 
     def place_weights(self, weights: list[Array]) -> list[Any]:
-        """Send several weights of the samples to the blocks, for :meth:`gram_lines_of`."""
+        """Send several weights of the samples to the blocks, for :meth:`gram_job`."""
         return self._placed(np.stack(weights, axis=1), axis=0)
 
-    def gram_lines_of(self, rows: list[Array], placed: list[Any]) -> tuple[Array, ...]:
-        """Return rows of the Gram matrix for several weights of the samples, of X in blocks of samples; takes a pass."""
+    def gram_job(self, rows: list[Array], placed: list[Any]) -> Job:
+        """Return the job for rows of the Gram matrix for several weights of the samples, of X in blocks of samples."""
         sent = self.blocks.send(tuple(rows))
         own = [(columns, weights, sent) for columns, weights in zip(self._columns, placed, strict=True)]
-        return self.blocks.total(kernels.gram_lines_of, own, add_each)
+        return Job(kernels.gram_lines_of, own, add_up)
 
     def weighted_sums(self, weights: Array) -> tuple[Array, Array]:
         """Return the sums and the sums of squares of the columns for several weights of the samples; takes a pass."""
+        found: tuple[Array, Array] = self._run(self.sums_job(weights))
+        return found
+
+    def sums_job(self, weights: Array) -> Job:
+        """Return the job of :meth:`weighted_sums`."""
         if self.blocks.axis == 0:
             own = [(columns, weights[:, extent]) for columns, extent in zip(self._columns, self.extents, strict=True)]
-            return self.blocks.total(kernels.weighted_sums, own, add_each)
+            return Job(kernels.weighted_sums, own, add_up)
         sent = self.blocks.send(weights)
-        parts = self.blocks.each(kernels.weighted_sums, [(columns, sent) for columns in self._columns])
-        sums, squares = zip(*parts, strict=True)
-        return np.hstack(sums), np.hstack(squares)
+        own = [(columns, sent) for columns in self._columns]
+        return Job(kernels.weighted_sums, own, finish=lambda parts: tuple(map(np.hstack, zip(*parts, strict=True))))
 
     def long_columns(self, residual: Array, threshold: float) -> tuple[Array, Array]:
         """Return the features whose products with a residual have a norm above ``threshold``, and their squared norms."""
@@ -344,11 +358,6 @@ def _columns_within(columns: Any, extent: slice) -> Columns:
     mean, rest, scale, far = columns
     is_in = (far >= extent.start) & (far < extent.stop)
     return Columns(mean[extent], rest[extent], scale[extent], far[is_in] - extent.start)
-
-
-def add_each(left: tuple[Array, ...], right: tuple[Array, ...]) -> tuple[Array, ...]:
-    """Add tuples of arrays, one by one."""
-    return tuple(a + b for a, b in zip(left, right, strict=True))
 
 
 def probe(blocks: Blocks) -> list[Array]:

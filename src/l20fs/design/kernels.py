@@ -32,6 +32,12 @@ class Columns(NamedTuple):
     scale: Array
     far: Array
 
+    @property
+    def uncentred(self) -> Columns:
+        """Units of the columns, with means of zero."""
+        nothing = np.zeros_like(self.mean)
+        return self._replace(mean=nothing, rest=nothing)
+
     def centre(self, part: Array, places: Array | slice) -> Array:
         """Return some of the columns, centred."""
         rest = self.rest[places]
@@ -142,6 +148,14 @@ def gram_lines(block: Any, columns: Columns, weights: Array | None, rows: Array)
     return gram_lines_of(block, columns, weights, (rows,))[0]
 
 
+def has_plain_lines(is_sparse: bool, columns: Columns) -> bool:
+    """Return whether :func:`gram_lines_of` does not centre the features whose products it returns.
+
+    What is missing is their mean times the sum of each column, which is zero over all samples by which they are centred.
+    """
+    return is_sparse and not len(columns.far)
+
+
 def gram_lines_of(block: Any, columns: Columns, weights: Array, rows: tuple[Array, ...]) -> tuple[Array, ...]:
     """Return the products of features with all features for each column of weights of the samples, many of which may be 0.
 
@@ -149,8 +163,9 @@ def gram_lines_of(block: Any, columns: Columns, weights: Array, rows: tuple[Arra
     """
     found = tuple(np.empty((len(own), block.shape[1])) for own in rows)
     wanted = np.unique(np.concatenate(rows))
+    is_plain = has_plain_lines(sp.issparse(block), columns)
     is_thin = np.zeros(len(wanted), dtype=bool)
-    if sp.issparse(block) and block.format == "csr" and not len(columns.far):
+    if is_plain and block.format == "csr":
         picked = block[:, wanted].tocsc()
         is_thin = THIN * np.diff(picked.indptr) < block.shape[0]
         if is_thin.any():
@@ -160,7 +175,8 @@ def gram_lines_of(block: Any, columns: Columns, weights: Array, rows: tuple[Arra
         if left.any():
             counted = np.flatnonzero(own)
             part = block if len(counted) == len(own) else block[counted]
-            lines[left] = products(part, columns, centred_columns(part, columns, features[left]) * own[counted])
+            taken = centred_columns(part, columns.uncentred if is_plain else columns, features[left])
+            lines[left] = products(part, columns, taken * own[counted])
     return found
 
 
@@ -173,17 +189,16 @@ def _add_thin(
     wanted: Array,
     picked: Any,
 ) -> None:
-    """Set the products of features with many zeros: those of stored values, less what the means add to them."""
+    """Set the products of features with many zeros, of their stored values alone."""
     mean, _, scale, _ = columns
     places = [dict(zip(own.tolist(), range(len(own)), strict=True)) for own in rows]
-    of_zeros = raw_products(block, np.ascontiguousarray(weights.T)) - np.outer(weights.sum(axis=0), mean)
     for number, feature in enumerate(wanted.tolist()):
         stored = slice(picked.indptr[number], picked.indptr[number + 1])
         samples, values = picked.indices[stored], picked.data[stored].astype(np.float64) / scale[feature]
         users = [user for user, own in enumerate(places) if feature in own]
         lines = weights[np.ix_(samples, users)].T * values
-        sums = add_samples(block, samples, lines) - np.outer(lines.sum(axis=1), mean)
-        sums -= mean[feature] / scale[feature] * of_zeros[users]
+        sums = add_samples(block, samples, lines)
+        sums -= np.outer(lines.sum(axis=1), mean)
         sums /= scale
         for user, line in zip(users, sums, strict=True):
             found[user][places[user][feature]] = line

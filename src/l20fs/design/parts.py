@@ -53,11 +53,15 @@ class Part:
         #: Whether the ranking is all that the fit is for.
         self.for_ranking = False
         self.dtype = shared.dtype
+        self._held: tuple[Array, Any] | None = None
 
     def __getitem__(self, key: Any) -> Any:
         if not isinstance(key, tuple):
             return Part(self.shared, self.rows[key])
         rows, columns = self.rows[key[0]], np.arange(self.shape[1])[key[1]]
+        held = held_among(self._held, columns) if columns.ndim and len(rows) == len(self.rows) else None
+        if held is not None:
+            return held
         found = self.shared.values(rows, np.atleast_1d(columns))
         return found if columns.ndim else found[:, 0]
 
@@ -76,9 +80,41 @@ class Part:
         """Whether X is split along its features, of which there are more than samples here."""
         return self.is_in_blocks and self.shared.X.axis == 1 and self.shape[0] < self.shape[1]
 
+    def expect(self, parts: Sequence[Array], sample_weight: Array | None = None) -> None:
+        """Announce parts of these samples that later fits see, with weights of these samples."""
+        if self.shared.meeting.is_member:
+            return
+        weights = None
+        if sample_weight is not None:
+            weights = np.zeros(self.shared.shape[0])
+            weights[self.rows] = sample_weight
+        self.shared.expect([self.rows[part] for part in parts], weights)
+
     def whole(self) -> Any:
         """Return the samples as X has them: in memory, or in blocks."""
-        return self.shared.values(self.rows, None)
+        found = self.shared.values(self.rows, None)
+        if self._held is not None:
+            found.held = self._held
+        return found
+
+
+def hold(parts: Sequence[Part], columns: Array) -> None:
+    """Read columns of several parts of shared blocks at once, to be held for all that asks for some of them later."""
+    if not parts[0].is_in_blocks:
+        return
+    rows, places = np.unique(np.concatenate([part.rows for part in parts]), return_inverse=True)
+    found = parts[0].shared.values(rows, columns)
+    ends = np.cumsum([len(part.rows) for part in parts])
+    for part, own in zip(parts, np.split(places, ends[:-1]), strict=True):
+        part._held = columns, found[own]
+
+
+def held_among(held: tuple[Array, Any] | None, columns: Array) -> Any:
+    """Return columns out of those that are held; None if some are not."""
+    if held is None or not np.isin(columns, held[0]).all():
+        return None
+    order = np.argsort(held[0])
+    return held[1][:, order[np.searchsorted(held[0], columns, sorter=order)]]
 
 
 class SharedSamples(ABC):
@@ -122,8 +158,8 @@ class SharedSamples(ABC):
                 self._bases[fit_intercept] = self._make_base(fit_intercept)
             return self._bases[fit_intercept]
 
-    def expect(self, parts: Sequence[Array]) -> None:  # noqa: B027 - of no use where X is in memory
-        """Announce samples of later fits, so that those before them compute what all can use."""
+    def expect(self, parts: Sequence[Array], sample_weight: Array | None = None) -> None:  # noqa: B027 - not in memory
+        """Announce samples of later fits, and their weights, so that those before them compute what all can use."""
 
     @abstractmethod
     def _make_base(self, fit_intercept: bool) -> Any:
@@ -137,8 +173,7 @@ class SharedSamples(ABC):
     def values(self, rows: Array, columns: Array | None) -> Any:
         """Return ``X[rows][:, columns]`` on the host, sparse if X is sparse; None: all columns."""
 
-    @staticmethod
-    def _answer(requests: list[Request]) -> list[Any]:
+    def _answer(self, requests: list[Any]) -> list[Any]:
         """Answer requests of several fits, those of one kind at once."""
         found: list[Any] = [None] * len(requests)
         for kind in dict.fromkeys((type(request), request.base) for request in requests):

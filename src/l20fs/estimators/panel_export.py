@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_X_y
 
-from l20fs.blocks import as_blocks, columns_of, comes_in_blocks, is_dask
+from l20fs.blocks import as_blocks, columns_of, comes_in_blocks, is_blocks, is_dask
 from l20fs.design import Part
 from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.calibration import leave_one_out
@@ -52,9 +52,12 @@ PACKAGES = ("l20fs", "numpy", "scipy", "scikit-learn")
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """The columns of a panel in the training samples, and the least squares that its rules solve."""
+    """The columns of a panel in the training samples, and the least squares that its rules solve.
 
-    columns: Array
+    Columns of a sparse matrix in blocks stay sparse, in CSC form.
+    """
+
+    columns: Any
     targets: Targets
     problem: LeastSquares
     #: The problem with the weights of the scatter within classes, which differ from those of a robust fit.
@@ -66,7 +69,7 @@ class Training:
     def weights(self) -> Array:
         """Weight of each sample in the statistics of the classes."""
         values = self.scatter_problem.design.sample_weights.values
-        return np.ones(len(self.columns)) if values is None else values
+        return np.ones(self.columns.shape[0]) if values is None else values
 
     @cached_property
     def scatter(self) -> ClassScatter | None:
@@ -83,17 +86,20 @@ class Training:
 
     def measures(self) -> Columns:
         """Return the measures of the columns."""
-        weights, values = self.weights, self.columns
-        design = self.problem.design
-        mean = design.mean if design.sample_weights.fit_intercept else np.average(values, axis=0, weights=weights)
-        counted = values[weights > 0.0]
-        return Columns(
-            mean=mean.tolist(),
-            deviation=np.sqrt(np.average(np.square(values - mean), axis=0, weights=weights)).tolist(),
-            divisor=design.scale.tolist(),
-            minimum=counted.min(axis=0).tolist(),
-            maximum=counted.max(axis=0).tolist(),
-        )
+        weights, design, has_intercept = self.weights, self.problem.design, self.problem.design.sample_weights.fit_intercept
+        mean, deviation, minimum, maximum = np.empty((4, self.columns.shape[1]))
+        for place, values in enumerate(self.values(self.columns.shape[1])):
+            mean[place] = design.mean[place] if has_intercept else np.average(values, weights=weights)
+            deviation[place] = np.sqrt(np.average(np.square(values - mean[place]), weights=weights))
+            counted = values[weights > 0.0]
+            minimum[place], maximum[place] = counted.min(), counted.max()
+        return Columns(*(found.tolist() for found in (mean, deviation, design.scale, minimum, maximum)))
+
+    def values(self, n: int) -> Iterator[Array]:
+        """Yield the values of the first columns, one by one: all of them would take much memory."""
+        for start in range(n):
+            column = self.columns[:, start : start + 1]
+            yield np.asarray(column.toarray() if sp.issparse(column) else column, dtype=np.float64).ravel()
 
     def products(self) -> CrossProducts:
         """Return the cross-products of the columns."""
@@ -113,7 +119,7 @@ class Training:
                     scatter.within * sizes.sum() + (scatter.means.T * sizes) @ scatter.means
                 )
             elif self.scatter_problem is not problem:
-                nothing = np.empty((len(self.columns), 0))
+                nothing = np.empty((self.columns.shape[0], 0))
                 of_classes["class_gram"] = triangle_of(self.scatter_problem.products_among(rows, nothing)[1])
         return CrossProducts(
             gram=triangle_of(gram),
@@ -128,10 +134,10 @@ class Training:
     def farthest(self, columns: Columns, ends: Sequence[int]) -> list[float | None]:
         """Return the limits of the distance of a sample from the classes, for several numbers of features."""
         centres, spread = centres_of(columns, self.scatter)
-        codes = np.zeros(len(self.columns), dtype=np.intp) if self.targets.codes is None else self.targets.codes
+        codes = np.zeros(self.columns.shape[0], dtype=np.intp) if self.targets.codes is None else self.targets.codes
         sizes = np.bincount(codes, weights=self.weights, minlength=len(centres))
         n = ends[-1]
-        return farthest_by_size(self.columns[:, :n], codes, centres[:, :n], sizes, self.weights, spread[:n], ends)
+        return farthest_by_size(self.values(n), codes, centres[:, :n], sizes, self.weights, spread[:n], ends)
 
 
 def export(
@@ -290,8 +296,8 @@ def find_substitutes(selector: BaseSelector, X: Any, features: Array, n: int) ->
 def learn(selector: BaseSelector, X: Any, targets: Targets, features: Array, others: Array, ridge: float) -> Training:
     """Read the columns, and make the least squares with the units and weights of the fit; ``ridge`` is for other methods."""
     chosen = np.concatenate([features, others])
-    columns = read_dense(X, chosen)
     if not isinstance(selector, L20Selector):
+        columns = as_dense(read_columns(X, chosen))
         problem = LeastSquares(
             columns,
             targets.Y,
@@ -300,6 +306,8 @@ def learn(selector: BaseSelector, X: Any, targets: Targets, features: Array, oth
             target_weights=weights_of_targets(targets, "balanced"),
         )
         return Training(columns, targets, problem, problem, "balanced", problem.ridge)
+    columns = read_columns(X, chosen)
+    columns = columns.tocsc().astype(np.float64) if sp.issparse(columns) and is_blocks(X) else as_dense(columns)
     path = selector.path_
     is_robust = selector.loss == "l21"
     problem = LeastSquares(
@@ -337,13 +345,17 @@ def refuse_other_data(problem: LeastSquares, x_mean: Array, y_mean: Array, names
         raise ValueError("y or sample_weight is not that of the fit. Give the X, y and sample_weight of fit.")
 
 
-def read_dense(X: Any, columns: Array) -> Array:
-    """Return some columns as a dense array of float64."""
+def read_columns(X: Any, columns: Array) -> Any:
+    """Return some columns in memory, sparse if X is sparse."""
     if is_device_array(X):
-        return dense_columns(X, columns).astype(np.float64, copy=False)
+        return dense_columns(X, columns)
     found = columns_of(X, columns) if comes_in_blocks(X) else X[:, columns]
-    found = found.compute() if is_dask(found) else found
-    return np.asarray(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
+    return found.compute() if is_dask(found) else found
+
+
+def as_dense(columns: Any) -> Array:
+    """Return columns as a dense array of float64."""
+    return np.asarray(columns.toarray() if sp.issparse(columns) else columns, dtype=np.float64)
 
 
 def rules_for(

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
-from l20fs.design import BLOCK_ELEMENTS, Part, SampleWeights
+from l20fs.design import BLOCK_ELEMENTS, Part, SampleWeights, hold
 from l20fs.evaluation.engine import Chain, Samples, Selection
 from l20fs.evaluation.out_of_fold import Response
 from l20fs.inputs.targets import Targets, encode_targets, weights_of_targets
@@ -38,6 +38,7 @@ class OwnModel:
     scorer: Scorer
 
     def __call__(self, selection: Selection, train: Samples, test: Samples) -> Array:
+        read_at_once(selection, test)
         X = test.X.whole() if isinstance(test.X, Part) else test.X
         models = (selection.selector.with_size(size) for size in selection.sizes)
         return _per_size([score(self.scorer, model, X, test.y, test.score_params) for model in models])
@@ -55,6 +56,7 @@ class FittedEstimator:
     best_first: bool = False
 
     def __call__(self, selection: Selection, train: Samples, test: Samples) -> Array:
+        read_at_once(selection, train, test)
         return _per_size([self.score_on(features, train, test) for features in selection.features])
 
     def score_on(self, features: Array, train: Samples, test: Samples) -> float:
@@ -91,6 +93,7 @@ class FittedPredictions:
     classes: Array | None
 
     def __call__(self, selection: Selection, train: Samples, test: Samples) -> Response:
+        read_at_once(selection, train, test)
         return Response(np.stack([self._predict(np.sort(each), train, test) for each in selection.features], axis=1))
 
     def _predict(self, columns: Array, train: Samples, test: Samples) -> Array:
@@ -103,6 +106,13 @@ class FittedPredictions:
         if hasattr(fitted, "predict_proba"):
             return _spread(fitted.predict_proba(X), np.searchsorted(self.classes, fitted.classes_), len(self.classes), 0.0)
         return np.asarray(per_class(fitted.decision_function(X)[:, None]))
+
+
+def read_at_once(selection: Selection, *samples: Samples) -> None:
+    """Read the columns of all sizes at once, if samples are parts of shared blocks: they are held for each size."""
+    parts = [each.X for each in samples if isinstance(each.X, Part)]
+    if parts:
+        hold(parts, np.unique(np.concatenate(selection.features)))
 
 
 def of_all_classes(values: Array, present: Array, n_classes: int) -> Array:
@@ -153,8 +163,12 @@ class OwnRule:
     """Return the values of the linear rules of a model that selects features, (n_test, n_sizes, n_values)."""
 
     def __call__(self, selection: Selection, train: Samples, test: Samples) -> Array:
+        return _applied(self.rules(selection, train), test)
+
+    def rules(self, selection: Selection, train: Samples) -> list[tuple[NestedRules, Array]]:
+        """Return the rules for all sizes, and the features of the columns that they apply to."""
         rules = selection.selector.models_on(selection.n_features)
-        return rules.apply(_as_float64(test.columns(rules.rows)))
+        return [(rules, rules.rows)]
 
 
 @dataclass(frozen=True)
@@ -170,21 +184,42 @@ class RefittedRule:
     task: Task = "classification"
 
     def __call__(self, selection: Selection, train: Samples, test: Samples) -> Array:
+        return _applied(self.rules(selection, train), test)
+
+    def rules(self, selection: Selection, train: Samples) -> list[tuple[NestedRules, Array]]:
+        """Return the rules for all sizes, and the features of the columns that they apply to."""
         targets = encode_targets(train.y, self.task)
         ridge = self.strength_on(train.X)
-        values = [
-            rules_of(train.columns(chain.order), targets, chain.ends, ridge, self.class_weight).apply(
-                _as_float64(test.columns(chain.order))
-            )
+        return [
+            (rules_of(train.columns(chain.order), targets, chain.ends, ridge, self.class_weight), chain.order)
             for chain in selection.chains
         ]
-        return np.concatenate(values, axis=1)
 
     def strength_on(self, X: Any) -> float:
         """Return the strength of the ridge term for these training samples."""
         if not isinstance(self.ridge, str):
             return float(self.ridge)
         return auto_ridge_for(X, SampleWeights(X.shape[0], None), for_labels=self.task != "regression")
+
+
+def _applied(rules: list[tuple[NestedRules, Array]], test: Samples) -> Array:
+    return np.concatenate([own.apply(_as_float64(test.columns(order))) for own, order in rules], axis=1)
+
+
+@dataclass(frozen=True)
+class Decided:
+    """Return the indices of the labels that linear rules decide for, (n_test, n_sizes), where their values are too many.
+
+    ``classes`` are the labels of all samples, of which a fold may lack some.
+    """
+
+    judge: OwnRule | RefittedRule
+    classes: Array
+
+    def __call__(self, selection: Selection, train: Samples, test: Samples) -> Array:
+        present = np.searchsorted(self.classes, np.unique(train.y)).astype(np.int32)
+        rules = self.judge.rules(selection, train)
+        return present[np.concatenate([own.labels(_as_float64(test.columns(order))) for own, order in rules], axis=1)]
 
 
 def _as_float64(columns: Array) -> Array:

@@ -18,7 +18,7 @@ from l20fs.evaluation.choice import Setting, SizeRule, choose, tabulate
 from l20fs.evaluation.engine import Judge, Judged, Samples, evaluate
 from l20fs.evaluation.fold_store import FoldStore
 from l20fs.evaluation.folds import Fold
-from l20fs.evaluation.judges import NearestNeighbours, OwnRule, RefittedRule, of_all_classes
+from l20fs.evaluation.judges import Decided, NearestNeighbours, OwnRule, RefittedRule, of_all_classes
 from l20fs.evaluation.metrics import METRICS, Metric, Outputs
 from l20fs.evaluation.parallel import shared_if_faster
 from l20fs.evaluation.preprocessing import Preprocessing
@@ -222,24 +222,26 @@ def predictions_by_k(
     """
     targets = summarise(np.asarray(y))
     predictor = _predictor(selector, targets)
-    known: dict[str, Judge] = {
-        "linear": OwnRule() if hasattr(predictor, "model_for") else RefittedRule(ridge, task=targets.task),
-        "KNN-5": NearestNeighbours(targets.task),
-    }
+    linear = OwnRule() if hasattr(predictor, "model_for") else RefittedRule(ridge, task=targets.task)
+    known: dict[str, Judge] = {"linear": linear, "KNN-5": NearestNeighbours(targets.task)}
     labels = targets.labels[targets.codes] if isinstance(targets, Classes) else targets.truth
     X = _by_samples(X)
     if preprocess is None and predictor.takes_parts:
         X = shared_if_faster(X, n_jobs, predictor.checkpoint)
     samples = Samples(X, labels, nuisances=nuisances)
-    chosen = {judge: known[judge] for judge in judges}
     collected = _Collected(targets, len(sizes), judges)
+    if isinstance(targets, Classes) and collected.values is None:
+        known["linear"] = Decided(linear, targets.labels)
+    chosen = {judge: known[judge] for judge in judges}
     n_features = []
     parts = None if preprocess is None else Preprocessing(preprocess).apply_in
 
     def compute(folds: Sequence[Fold]) -> Generator[Judged, None, None]:
         return evaluate([predictor], samples, folds, sizes, chosen, one_ranking=True, n_jobs=n_jobs, parts=parts)
 
-    found: Generator[Any, None, None] = compute(folds) if store is None else store.results(folds, sizes, judges, compute)
+    found: Generator[Any, None, None] = (
+        compute(folds) if store is None else store.results(folds, sizes, [*judges, type(known["linear"]).__name__], compute)
+    )
     with closing(found) as results:
         for fold, judged in zip(folds, results, strict=True):
             for judge, values in judged.by_judge.items():
@@ -257,14 +259,17 @@ class _Collected:
         self.targets = targets
         shape = (len(targets.truth), n_sizes)
         is_labels = isinstance(targets, Classes)
-        self.predicted = {judge: np.full(shape, -1, np.intp) if is_labels else np.zeros(shape) for judge in judges}
+        self.predicted = {judge: np.full(shape, -1, np.int32) if is_labels else np.zeros(shape) for judge in judges}
         n_values = 1 if len(targets) == 2 else len(targets)
         n_all = shape[0] * n_sizes * n_values
         is_kept = is_labels and JUDGES[0] in judges and n_all <= TOO_MANY_VALUES
         self.values = np.zeros((*shape, n_values), np.float32 if n_all > MANY_VALUES else np.float64) if is_kept else None
 
     def add(self, judge: str, fold: Fold, values: Array) -> None:
-        """Take the values of a judge at the test samples of a fold, (n_test, n_sizes, n_values)."""
+        """Take values of a judge at test samples of a fold, (n_test, n_sizes, n_values), or labels, (n_test, n_sizes)."""
+        if values.ndim == 2:
+            self.predicted[judge][fold.test] = values
+            return
         if not isinstance(self.targets, Classes):
             self.predicted[judge][fold.test] = values[:, :, 0]
             return

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,11 +19,14 @@ from scipy.linalg import lapack
 
 from l20fs.design import BLOCK_ELEMENTS
 from l20fs.prediction.discriminant import ClassScatter
-from l20fs.prediction.linear_rule import LinearRule
+from l20fs.prediction.linear_rule import LinearRule, decide
 from l20fs.typing import Array
 
 #: Values of rules above this number are in single precision: those of many samples, classes and numbers of features.
 MANY_VALUES = 2**22
+
+#: Values of rules that are computed at a time.
+STEP_ELEMENTS = 4 * BLOCK_ELEMENTS
 
 #: Condition number up to which the columns of a triangle are clearly independent.
 MOST_CONDITION = 1e8
@@ -150,17 +154,31 @@ class NestedRules:
 
         More than :data:`MANY_VALUES` are returned in single precision.
         """
-        n_samples, (n_ends, n_targets) = len(columns), (len(self.squares.ends), self.squares.sides.shape[1])
-        axes, intercept = (None, self.intercept) if self.scatter is None else nested_axes(self.squares, self.scatter)
-        intercept = intercept if axes is None else intercept[:, None, :]
-        n_values = n_targets if axes is None else axes.shape[2]
-        found = np.empty((n_samples, n_ends, n_values), np.float32 if n_samples * n_ends * n_values > MANY_VALUES else None)
-        step = max(1, BLOCK_ELEMENTS // max(1, n_ends * n_targets))
-        for start in range(0, n_samples, step):
+        shape = (len(columns), len(self.squares.ends), self._axes[0].shape[2] if self._axes else self.squares.sides.shape[1])
+        found = np.empty(shape, np.float32 if np.prod(shape) > MANY_VALUES else None)
+        for some, values in self._by_parts(columns):
+            found[some] = values.swapaxes(0, 1)
+        return found
+
+    def labels(self, columns: Any) -> Array:
+        """Return the class that each rule decides for, (n_samples, n_ends); values are kept of a few samples at a time."""
+        found = np.empty((len(columns), len(self.squares.ends)), dtype=np.int32)
+        for some, values in self._by_parts(columns):
+            found[some] = decide(values).T
+        return found
+
+    @cached_property
+    def _axes(self) -> tuple[Array, Array] | None:
+        """Axes and intercepts of the discriminant analysis; None for numbers."""
+        return None if self.scatter is None else nested_axes(self.squares, self.scatter)
+
+    def _by_parts(self, columns: Any) -> Iterator[tuple[slice, Array]]:
+        """Yield the values of all rules, (n_ends, n_some, n_values), for some samples at a time."""
+        step = max(1, STEP_ELEMENTS // max(1, len(self.squares.ends) * self.squares.sides.shape[1]))
+        for start in range(0, len(columns), step):
             some = slice(start, start + step)
             values = self.squares.products((columns[some] - self.mean) / self.scale)
-            found[some] = ((values if axes is None else values @ axes) + intercept).swapaxes(0, 1)
-        return found
+            yield some, values + self.intercept if self._axes is None else values @ self._axes[0] + self._axes[1][:, None, :]
 
     def __iter__(self) -> Iterator[LinearRule]:
         for end in map(int, self.squares.ends):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -141,20 +141,24 @@ def centres_of(columns: Columns, scatter: ClassScatter | None) -> tuple[Array, A
 
 
 def farthest_by_size(
-    values: Array, codes: Array, centres: Array, sizes: Array, weights: Array, spread: Array, ends: Sequence[int]
+    columns: Iterable[Array], codes: Array, centres: Array, sizes: Array, weights: Array, spread: Array, ends: Sequence[int]
 ) -> list[float | None]:
     """Return the 99 % quantile of the distance of training samples to their own class without them, for several sizes.
 
-    Leaving sample i out of the mean of its class multiplies its distance by ``size / (size - weight)``. Samples that are
-    alone in their class are left out.
+    ``columns`` are the values of the features, one by one. Leaving sample i out of the mean of its class multiplies its
+    distance by ``size / (size - weight)``. Samples that are alone in their class are left out.
     """
     own = sizes[codes]
     usable = (weights > 0.0) & (own - weights > 1e-9 * own)
     if not usable.any():
         return [None] * len(ends)
     factor = own[usable] / (own - weights)[usable]
-    used = spread > 0.0
-    scaled = (values[usable] - centres[codes[usable]]) * factor[:, None] / np.where(used, spread, 1.0)
-    sums = np.cumsum(np.where(used, np.square(scaled), 0.0), axis=1)
-    counts = np.cumsum(used)
-    return [float(np.quantile(sums[:, end - 1] / counts[end - 1], QUANTILE)) if counts[end - 1] else None for end in ends]
+    sums, n_used = np.zeros(len(factor)), 0
+    found: dict[int, float | None] = {}
+    for place, values in enumerate(columns):
+        if spread[place] > 0.0:
+            sums += np.square((values[usable] - centres[codes[usable], place]) * factor / spread[place])
+            n_used += 1
+        if place + 1 in ends:
+            found[place + 1] = float(np.quantile(sums / n_used, QUANTILE)) if n_used else None
+    return [found[end] for end in ends]
