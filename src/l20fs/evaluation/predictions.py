@@ -176,7 +176,7 @@ def predictions_by_k(
     ----------
     selector : BaseSelector
         Cloned and fitted for the largest of ``sizes``. The first k of its ranking are the selection of k features.
-    X : array, sparse matrix, FileBlocks or stored array of shape (n_samples, n_features)
+    X : array, sparse matrix, FileBlocks, Dask array or stored array of shape (n_samples, n_features)
         Of a sparse matrix only the columns of selected features are made dense; of blocks only these are held in memory.
     y : array of shape (n_samples,)
         Labels; floating-point numbers are numbers to predict.
@@ -362,7 +362,7 @@ def _by_samples(X: Any) -> Any:
     """Return X in a form that can be indexed by samples."""
     if isinstance(X, Part):
         return X
-    refuse_foreign_array(X, "X", "this evaluation")
     if comes_in_blocks(X) and not isinstance(X, np.memmap):
         return as_blocks(X)
+    refuse_foreign_array(X, "X", "this evaluation")
     return X.tocsr() if sp.issparse(X) else np.asarray(X)
