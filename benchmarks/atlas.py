@@ -3,7 +3,8 @@
 Run ``python benchmarks/atlas.py [--folder FOLDER] [--max-memory 4G] [--solver forward]``. The file is made block by block in
 FOLDER (a temporary one by default) unless it is there; each solver then selects 100 genes in a process of its own on two
 cores. Printed are the time, how often the file was gone through, and the largest resident memory of the process. Last comes
-the whole command ``l20fs select``: reading, five folds of cross-validation, substitutes and the page.
+the whole command ``l20fs select``, ``--runs`` times: reading, five folds of cross-validation, substitutes and the page; with
+``--stability 50``, then with as many halves of the samples, too.
 """
 
 from __future__ import annotations
@@ -90,18 +91,22 @@ def select(file: Path, solver: str, max_memory: str) -> dict:
     }
 
 
-def select_by_command(file: Path, max_memory: str, environment: dict[str, str]) -> None:
+def select_by_command(file: Path, max_memory: str, environment: dict[str, str], *options: str) -> None:
     """Run the command line and print how long it took, and its largest resident memory."""
     with tempfile.TemporaryDirectory() as output:
         command = [sys.executable, "-m", "l20fs.cli", "select", str(file), "--target", "cell_type", "-k", "100"]
         start = time.perf_counter()
         process = subprocess.Popen(
-            [*command, "--max-memory", max_memory, "-o", output], env=environment, stdout=subprocess.DEVNULL
+            [*command, "--max-memory", max_memory, "-o", output, *options], env=environment, stdout=subprocess.DEVNULL
         )
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - start
     assert status == 0, "the command failed"
-    print(f"select   page after {seconds:.1f} s, resident memory up to {usage.ru_maxrss / 2**20:.2f} GB of {max_memory}")
+    name = " ".join(["select", *options])
+    print(
+        f"{name:8} page after {seconds:.1f} s, resident memory up to {usage.ru_maxrss / 2**20:.2f} GB of {max_memory}",
+        flush=True,
+    )
 
 
 def main() -> None:
@@ -109,6 +114,8 @@ def main() -> None:
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--max-memory", default="4G")
     parser.add_argument("--solver", nargs="*", default=["forward", "ahiht", "hiht"])
+    parser.add_argument("--stability", type=int)
+    parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--inside", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
@@ -132,7 +139,10 @@ def main() -> None:
                 f"{found['passes']} passes, resident memory up to {found['peak'] / 2**30:.2f} GB of {arguments.max_memory}",
                 flush=True,
             )
-        select_by_command(file, arguments.max_memory, environment)
+        for _ in range(arguments.runs):
+            select_by_command(file, arguments.max_memory, environment)
+            if arguments.stability:
+                select_by_command(file, arguments.max_memory, environment, "--stability", str(arguments.stability))
 
 
 if __name__ == "__main__":

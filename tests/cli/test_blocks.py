@@ -525,13 +525,13 @@ def test_a_run_that_was_killed_goes_on_where_it_was(folder, tmp_path, capsys, ki
     expected = contents(tmp_path / "whole")
     assert set(expected) == RESULTS
     output = tmp_path / "out"
-    assert start(4, output) == -signal.SIGKILL
+    assert start(3, output) == -signal.SIGKILL
     kept = set(Path(output / "passes").iterdir())
-    assert len(kept) == 4
+    assert len(kept) == 3
     assert run([*command, "-o", str(output)]) == 2
     assert "holds a run that was not finished. Use --resume to go on, or --force to begin anew" in capsys.readouterr().err
-    assert start(3, output, "--resume") == -signal.SIGKILL
-    assert len(set(Path(output / "passes").iterdir()) - kept) == 3
+    assert start(2, output, "--resume") == -signal.SIGKILL
+    assert len(set(Path(output / "passes").iterdir()) - kept) == 2
     assert start(0, output, "--resume") == 0
     found = contents(output)
     assert set(found) == RESULTS, "what was kept is gone"

@@ -13,6 +13,7 @@ from l20fs.design import make_design, share_samples
 from l20fs.design.block_parts import PartBlocks
 from l20fs.design.blocked import BlockedMatrix
 from l20fs.design.cells import CellLines, CellMoments, Cells
+from l20fs.design.grouped_lines import GroupedLines
 from l20fs.design.moments import measure
 from l20fs.design.sample_weights import SampleWeights
 
@@ -320,3 +321,45 @@ def test_memory_is_divided_among_the_fits():
     samples = share_samples(cut(make_columns(20), 0, 5, budget=8000))
     found = samples.shared.together([lambda: samples[:30].whole().budget] * 2)
     assert (found, samples[:30].whole().budget) == ([2000, 2000], 4000)
+
+
+def labelled(rows, seed):
+    """Centred targets of three classes, each with a weight of its own, over some samples."""
+    one_hot = np.eye(3)[rows % 3].T * np.random.default_rng(seed).random((3, 1))
+    return one_hot - one_hot.mean(axis=1, keepdims=True)
+
+
+PARTS = {
+    "folds": [np.flatnonzero(np.arange(60) % 5 != fold) for fold in range(5)],
+    "a class that some lack": [np.flatnonzero(np.arange(60) % 3 > 0), np.arange(40), np.arange(30, 60)],
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("container", ["dense", "sparse", "Dask"])
+def test_products_of_classes_come_from_their_sums(container, name):
+    X, parts = make_columns(20), PARTS[name]
+    X[:, 10] -= 300.0  # not far from zero
+    lines = [labelled(rows, seed) for seed, rows in enumerate(parts)]
+    grouped = GroupedLines.of(list(zip(lines, parts, strict=True)), 60)
+    assert len(grouped) == 3
+    blocks = containers(X, 0)[container]()
+    samples = share_samples(blocks)
+    designs = [make_design(samples[rows], "zscore") for rows in parts]
+    n_passes = blocks.traffic.n_passes
+    calls = [lambda design=design, own=own: design.products_with(own) for design, own in zip(designs, lines, strict=True)]
+    found = samples.shared.together(calls)
+    assert blocks.traffic.n_passes == n_passes + 1
+    for design, own, rows, products in zip(designs, lines, parts, found, strict=True):
+        columns = np.where(design.varies, (X[rows] - design.mean) / design.scale, 0.0)
+        np.testing.assert_allclose(products, own @ columns, rtol=1e-10, atol=1e-10)
+
+
+def test_lines_are_grouped_only_where_groups_are_the_same_for_all():
+    rows, other = np.arange(40), np.arange(20, 60)
+    numbers = np.random.default_rng(0).standard_normal((2, 40))
+    assert GroupedLines.of([(labelled(rows, 0), rows), (numbers, other)], 60) is None
+    assert GroupedLines.of([(labelled(rows, 0), rows), (np.round(labelled(other, 1)[:1]), other)], 60) is None
+    assert GroupedLines.of([(labelled(rows, 0)[:1], rows), (labelled(other, 1)[:1], other)], 60) is None  # saves nothing
+    many = np.random.default_rng(0).standard_normal((2, 600))
+    assert GroupedLines.of([(many, np.arange(600))], 600) is None

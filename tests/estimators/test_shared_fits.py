@@ -416,7 +416,9 @@ def test_more_fits_than_run_side_by_side(share, monkeypatch):
     assert n_together == [4, 4, 2]
 
 
-@pytest.mark.parametrize("container", ["in memory", "blocks of samples", "sparse blocks of columns", "in a file"])
+@pytest.mark.parametrize(
+    "container", ["in memory", "blocks of samples", "sparse blocks of columns", "in a file", "Dask, samples"]
+)
 def test_predictions_and_nested_scores_are_those_of_fits_one_by_one(container, share, tmp_path):
     X, y = make_samples()
     folds, sizes, selector = make_stratified_folds(y, seed=0)[:3], [1, 2, 4], L20Selector()

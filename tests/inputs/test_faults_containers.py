@@ -484,9 +484,10 @@ def test_e27_substitutes_and_evaluation_convert_nothing():
     foreign = array_api_strict.asarray(X)
     with pytest.raises(TypeError, match="X is a array_api_strict array, which substitutes does not support"):
         substitutes(foreign, [0])
-    for there in (foreign, da.from_array(X, chunks=(20, 12))):
+    in_tasks = da.from_array(X, chunks=(20, 12))  # which a selector that takes blocks may share
+    for selector, there in ((L20Selector(), foreign), (FisherScore(), foreign), (FisherScore(), in_tasks)):
         with pytest.raises(TypeError, match="which this evaluation does not support"):
-            predictions_by_k(L20Selector(), there, y, [2], make_stratified_folds(y, seed=0))
+            predictions_by_k(selector, there, y, [2], make_stratified_folds(y, seed=0))
 
 
 def test_masked_values_are_not_used(tmp_path):

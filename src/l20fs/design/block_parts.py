@@ -15,6 +15,7 @@ What fits ask for at the same time, of whatever kind, is computed in one pass.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ from l20fs.design.base import Design
 from l20fs.design.blocked import BlockedMatrix
 from l20fs.design.cells import CellLines, CellMoments, Cells
 from l20fs.design.column_cache import AT_ONCE_SHARED
+from l20fs.design.grouped_lines import GroupedLines
 from l20fs.design.moments import Moments, measure, merge, side_by_side
 from l20fs.design.parts import LINES_PER_FIT, Part, SharedSamples, held_among, moments_of_sums
 from l20fs.design.sample_weights import SampleWeights
@@ -231,25 +233,33 @@ class PartBlocks(Blocks):
 
 
 class Products(NamedTuple):
-    """Ask for ``vectors @ Z`` of the columns from ``start`` to ``stop`` of a base Z, of vectors over all samples."""
+    """Ask for ``vectors @ Z[rows]`` of the columns from ``start`` to ``stop`` of a base Z, of vectors over some samples."""
 
     base: BlockedMatrix
     vectors: Array
+    rows: Array
     start: int
     stop: int
 
     @staticmethod
     def plan(requests: list[Products]) -> Plan:
-        """Plan the products of all vectors, stacked in one."""
+        """Plan the products of all vectors, stacked in one, or from sums over samples that have the same values in them."""
+        base = requests[0].base
+        is_plain = base.blocks.axis == 0 and kernels.has_plain_lines(base.blocks.is_sparse, base.column_values)
+        grouped = GroupedLines.of([(own.vectors, own.rows) for own in requests], base.n_samples) if is_plain else None
+        if grouped is not None:
+            return Plan([base.group_job(grouped.group_of, len(grouped), grouped.masks)], partial(grouped.products, base))
         start, stop = min(request.start for request in requests), max(request.stop for request in requests)
-        stacked = np.concatenate([request.vectors for request in requests])
-        ends = np.cumsum([len(request.vectors) for request in requests])
+        ends = np.cumsum([0, *(len(request.vectors) for request in requests)])
+        stacked = np.zeros((ends[-1], base.n_samples), dtype=np.result_type(*(request.vectors for request in requests)))
+        for request, end, next_end in zip(requests, ends[:-1], ends[1:], strict=True):
+            stacked[end:next_end, request.rows] = request.vectors
 
         def finish(results: list[Any]) -> list[Array]:
-            parts = np.split(results[0], ends[:-1])
+            parts = np.split(results[0], ends[1:-1])
             return [part[:, own.start - start : own.stop - start] for part, own in zip(parts, requests, strict=True)]
 
-        return Plan([requests[0].base.product_job(stacked, start, stop)], finish)
+        return Plan([base.product_job(stacked, start, stop)], finish)
 
 
 class Sums(NamedTuple):
@@ -329,9 +339,7 @@ class PartMatrix(BlockedMatrix):
 
     def multiply(self, vectors: Array, start: int = 0, stop: int | None = None) -> Array:
         base, own = self._base, slice(start, self.n_features if stop is None else stop)
-        lines = np.zeros((len(vectors), base.n_samples), dtype=vectors.dtype)
-        lines[:, self._rows] = vectors
-        products = self._shared.meeting.ask(Products(base, lines, own.start, own.stop))
+        products = self._shared.meeting.ask(Products(base, vectors, self._rows, own.start, own.stop))
         factor, shift = self._steps
         products *= factor[own]
         products -= np.outer(vectors.sum(axis=1, dtype=np.float64), (shift * factor)[own])

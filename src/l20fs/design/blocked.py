@@ -192,6 +192,14 @@ class BlockedMatrix:
         own = [(columns, sent) for columns in self._columns]
         return Job(kernels.products, own, None, which, lambda parts: np.hstack(parts)[:, start - first : stop - first])
 
+    def group_job(self, group_of: Array, n_groups: int, masks: Array) -> Job:
+        """Return the job for sums of X, not centred, over groups of samples for several masks, of X in blocks of samples.
+
+        Sums are (n_groups, n_masks, n_features), and numbers of samples (n_groups, n_masks) come with them.
+        """
+        own = [(group_of[extent], n_groups, masks[:, extent]) for extent in self.extents]
+        return Job(kernels.group_sums, own, add_up)
+
     def _run(self, job: Job) -> Any:
         return run(self.blocks, [job])[0]
 

@@ -109,6 +109,17 @@ def raw_products(block: Any, vectors: Array) -> Array:
     return raw
 
 
+def group_sums(block: Any, group_of: Array, n_groups: int, masks: Array) -> tuple[Array, Array]:
+    """Return sums of the samples of each group under several masks, (n_groups, n_masks, n_columns), and their numbers."""
+    sums, counts = np.zeros((n_groups, len(masks), block.shape[1])), np.zeros((n_groups, len(masks)))
+    for group in range(n_groups):
+        samples = np.flatnonzero(group_of == group)
+        if len(samples):
+            own = masks[:, samples].astype(np.float64)
+            sums[group], counts[group] = raw_products(block[samples], own), own.sum(axis=1)
+    return sums, counts
+
+
 def hashed(block: Any) -> Array:
     """Return the hash of all values of a block."""
     return np.frombuffer(bytes.fromhex(digest(block)), dtype=np.uint8)

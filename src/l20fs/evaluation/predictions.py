@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from l20fs.blocks import as_blocks, comes_in_blocks
-from l20fs.design import Part
+from l20fs.blocks import as_blocks, comes_in_blocks, is_dask
+from l20fs.design import Part, share_samples
 from l20fs.evaluation.choice import Setting, SizeRule, choose, tabulate
 from l20fs.evaluation.engine import Judge, Judged, Samples, evaluate
 from l20fs.evaluation.fold_store import FoldStore
@@ -176,7 +176,7 @@ def predictions_by_k(
     ----------
     selector : BaseSelector
         Cloned and fitted for the largest of ``sizes``. The first k of its ranking are the selection of k features.
-    X : array, sparse matrix, FileBlocks or stored array of shape (n_samples, n_features)
+    X : array, sparse matrix, FileBlocks, stored array or, for an L20Selector, Dask array, of shape (n_samples, n_features)
         Of a sparse matrix only the columns of selected features are made dense; of blocks only these are held in memory.
     y : array of shape (n_samples,)
         Labels; floating-point numbers are numbers to predict.
@@ -225,8 +225,9 @@ def predictions_by_k(
     linear = OwnRule() if hasattr(predictor, "model_for") else RefittedRule(ridge, task=targets.task)
     known: dict[str, Judge] = {"linear": linear, "KNN-5": NearestNeighbours(targets.task)}
     labels = targets.labels[targets.codes] if isinstance(targets, Classes) else targets.truth
-    X = _by_samples(X)
-    if preprocess is None and predictor.takes_parts:
+    may_share = preprocess is None and predictor.takes_parts
+    X = _by_samples(X, may_share=may_share)
+    if may_share:
         X = shared_if_faster(X, n_jobs, predictor.checkpoint)
     samples = Samples(X, labels, nuisances=nuisances)
     collected = _Collected(targets, len(sizes), judges)
@@ -320,7 +321,7 @@ def nested_scores(
     samples. ``preprocess`` is fitted in the inner folds, too.
     """
     y = np.asarray(y)
-    X = _by_samples(X)
+    X = _by_samples(X, may_share=preprocess is None and selector.takes_parts)
     metric = outer._metric(metric)
     chosen = []
     for number, fold in enumerate(outer.folds):
@@ -358,10 +359,12 @@ def _at(outputs: Outputs, places: Array) -> Outputs:
     return Outputs(outputs.truth, outputs.n_classes, labels, probabilities, numbers)
 
 
-def _by_samples(X: Any) -> Any:
-    """Return X in a form that can be indexed by samples."""
+def _by_samples(X: Any, *, may_share: bool) -> Any:
+    """Return X in a form that can be indexed by samples; a Dask array only if fits may share it."""
     if isinstance(X, Part):
         return X
+    if is_dask(X) and may_share:
+        return share_samples(as_blocks(X))
     refuse_foreign_array(X, "X", "this evaluation")
     if comes_in_blocks(X) and not isinstance(X, np.memmap):
         return as_blocks(X)
