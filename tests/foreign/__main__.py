@@ -1,4 +1,4 @@
-"""Tests of other packages' selectors on ours: ``python -m foreign``, with ``tests`` on the path, in ``make test-foreign``."""
+"""Tests of other packages' selectors on ours: ``make test-foreign``, or ``python -m foreign`` with ``tests`` on the path."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Adapter(BaseEstimator):
 
 
 class SequentialFeatureSelector(Adapter):
-    """scikit-learn's, as :class:`L20Selector`; with a tolerance, the number of features is that of :class:`L20SelectorCV`."""
+    """scikit-learn's, as :class:`L20Selector`; with a tolerance, :class:`L20SelectorCV` finds the number of features."""
 
     def __init__(
         self, estimator, *, n_features_to_select="auto", tol=None, direction="forward", scoring=None, cv=5, n_jobs=None
