@@ -225,6 +225,7 @@ class FastCan(Adapter):
     def fit(self, X: Any, y: Any = None) -> Any:
         Y = np.asarray(y, dtype=float).reshape(len(X), -1)
         Y = np.linalg.svd(Y - Y.mean(axis=0), full_matrices=False)[0]
+        Y = Y if Y.shape[1] > 1 else Y[:, 0]
         solver = "forward" if self.beam_width == 1 else "swap"
         selector = L20Selector(
             self.n_features_to_select,
@@ -239,8 +240,7 @@ class FastCan(Adapter):
 
     @property
     def scores_(self) -> Any:
-        losses = self.selector_.path_.refit_losses
-        return 2.0 * (losses[:-1] - losses[1:])[: self.selector_.get_support().sum()]
+        return -2.0 * np.diff(self.selector_.path_.losses)  # half the squared errors, stage by stage
 
     @property
     def indices_(self) -> Any:
@@ -306,7 +306,7 @@ class FloatingSelector(Adapter):
         selector = L20Selector(solver=solver, task=self._task, max_features=n_units, **wishes)
         if isinstance(self.k_features, int):
             self._fitted(selector.set_params(n_features_to_select=self.k_features), X, y, **params)
-            self._describe(X, y, range(1, self.k_features + 1))
+            self._describe(X, y, range(max(1, self.selector_.path_.least_size), self.k_features + 1))
             return self
         least, most = (1, n_units) if isinstance(self.k_features, str) else self.k_features
         rule = "1se" if self.k_features == "parsimonious" else "best"
