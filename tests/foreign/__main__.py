@@ -4,40 +4,21 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from foreign.outcomes import Recorder, compare
 from foreign.suites import SUITES, Suite
 
 LISTED = Path(__file__).with_name("listed.toml")
+TESTS = str(Path(__file__).parents[1])
 CONFIGURATION = "[pytest]\nfilterwarnings =\n"
-
-
-class Recorder:
-    """Plugin of pytest that keeps the outcome of every test: "", or the first line of why it does not hold."""
-
-    def __init__(self) -> None:
-        self.outcomes: dict[str, str] = {}
-
-    def pytest_collectreport(self, report: Any) -> None:
-        if report.failed:
-            self.outcomes["collection"] = str(report.longrepr)[-2000:]
-
-    def pytest_runtest_logreport(self, report: Any) -> None:
-        name = report.nodeid.partition("::")[2]
-        if report.skipped:
-            self.outcomes.pop(name, None)  # nothing was said
-        elif report.failed:
-            crash = getattr(report.longrepr, "reprcrash", None)
-            self.outcomes[name] = (crash.message if crash else str(report.longrepr)).partition("\n")[0] or "failed"
-        else:
-            self.outcomes.setdefault(name, "")
 
 
 def run_here(suite: Suite) -> dict[str, str]:
@@ -57,24 +38,19 @@ def run(name: str, log: Path) -> dict[str, str]:
         if SUITES[name].prepare is not None:
             SUITES[name].prepare(Path(folder))
         result = Path(folder) / "outcomes.json"
+        there = os.environ | {
+            "PYTHONPATH": os.pathsep.join(map(os.path.abspath, os.environ.get("PYTHONPATH", TESTS).split(os.pathsep)))
+        }
         with log.open("w") as output:
             subprocess.run(
                 [sys.executable, "-m", "foreign", "--here", name, "--result", str(result)],
                 cwd=folder,
+                env=there,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 check=False,
             )
         return json.loads(result.read_text()) if result.exists() else {}
-
-
-def compare(outcomes: dict[str, str], listed: dict[str, str]) -> list[str]:
-    """Return what is new about the outcomes of a suite: failures that no reason covers, and reasons that nothing needs."""
-    if not outcomes:
-        return ["no test ran"]
-    news = [f"fails, with no reason listed: {name}: {why}" for name, why in outcomes.items() if why and name not in listed]
-    news += [f"holds now, take it off the list: {name}" for name in listed if outcomes.get(name) == ""]
-    return news + [f"is listed, but there is no such test: {name}" for name in listed if name not in outcomes]
 
 
 def main() -> int:
@@ -89,7 +65,8 @@ def main() -> int:
         return 0
     options.logs.mkdir(parents=True, exist_ok=True)
     listed = tomllib.loads(LISTED.read_text())
-    n_news = 0
+    n_news = len(set(listed) - set(SUITES))
+    print("".join(f"{name} is listed, but there is no such suite\n" for name in set(listed) - set(SUITES)), end="")
     for name in options.only or SUITES:
         outcomes = run(name, options.logs / f"{name.replace(' ', '-')}.txt")
         reasons = {test: reason for reason, tests in listed.get(name, {}).items() for test in tests}

@@ -34,7 +34,7 @@ class SelectorMixin(BaseSelector):
 class Adapter(BaseEstimator):
     """Base: whatever is not here is asked of ``selector_``, the fitted selector of ours."""
 
-    estimator: Any
+    estimator: Any = None
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name == "selector_" or "selector_" not in vars(self):
@@ -53,13 +53,20 @@ class Adapter(BaseEstimator):
         check_is_fitted(self, "selector_")
         return self.selector_.transform(X)
 
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        check_is_fitted(self, "selector_")
+        return self.selector_.get_feature_names_out(input_features)
+
     def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
         return self.fit(X, y, **params).transform(X)
 
     def __sklearn_tags__(self) -> Any:
-        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
-        tags.estimator_type, tags.classifier_tags = inner.estimator_type, inner.classifier_tags
-        tags.regressor_tags = inner.regressor_tags
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse, tags.target_tags.required = True, True
+        if self.estimator is not None:
+            inner = get_tags(self.estimator)
+            tags.estimator_type, tags.classifier_tags = inner.estimator_type, inner.classifier_tags
+            tags.regressor_tags = inner.regressor_tags
         return tags
 
 
@@ -165,7 +172,7 @@ class RFECV(Adapter):
 
 
 class SelectFromModel(Adapter):
-    """scikit-learn's, as :class:`L20Selector`, which is its own model: ``max_features`` is the number of features.
+    """scikit-learn's, as our model of the task, which selects itself: ``max_features`` is the number of features.
 
     Without one the number is that of the extended BIC, or all features where the threshold excludes none. No other threshold
     means anything here.
@@ -190,8 +197,8 @@ class SelectFromModel(Adapter):
         elif "max_features_" in vars(self):
             del self.max_features_
         free = 1.0 if self.threshold == -np.inf else "ebic"
-        selector = L20Selector(free if size is None else size, task=self._task)
-        return self._fitted(selector, X, y, **params)
+        Model = L20Regressor if self._task == "regression" else L20Classifier
+        return self._fitted(Model(free if size is None else size), X, y, **params)
 
     @property
     def estimator_(self) -> Any:
@@ -200,8 +207,6 @@ class SelectFromModel(Adapter):
 
 class FastCan(Adapter):
     """fastcan's: the sum of squared canonical correlations is what least squares explains of orthonormal targets."""
-
-    estimator = L20Regressor()
 
     def __init__(
         self,
@@ -223,7 +228,7 @@ class FastCan(Adapter):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> Any:
-        Y = np.asarray(y, dtype=float).reshape(len(X), -1)
+        Y = np.asarray(y, dtype=float).reshape(len(y), -1)
         Y = np.linalg.svd(Y - Y.mean(axis=0), full_matrices=False)[0]
         Y = Y if Y.shape[1] > 1 else Y[:, 0]
         solver = "forward" if self.beam_width == 1 else "swap"
@@ -249,8 +254,6 @@ class FastCan(Adapter):
 
 class ReliefF(Adapter):
     """skrebate's: the names of its attributes on our :class:`ReliefF`."""
-
-    estimator = L20Classifier()
 
     def __init__(self, n_features_to_select=10, n_neighbors=100):
         self.n_features_to_select = n_features_to_select
