@@ -121,6 +121,15 @@ def test_violation_of_a_wrong_solution_is_the_profit_of_the_best_pair():
     assert machine.violation(gram, sign, np.array([0.1, -0.1]), np.full(2, 0.1)) < 0.0, "no weight can increase"
 
 
+def test_violation_of_a_wrong_solution_for_numbers():
+    """Samples at 2 and -2 with the numbers 1 and -1: the weight is 0.45, whose errors are 0.1, with dual weights 0.1125."""
+    gram, goal, machine = np.array([[4.0, -4.0], [-4.0, 4.0]]), np.array([1.0, -1.0]), Machine(1.0, 0.1, 1e-4, 1000)
+    for dual_weight, expected in ((0.0, 1.8), (0.1125, 0.0), (0.2, 1.4)):
+        found = machine.violation(gram, goal, np.array([dual_weight, -dual_weight]), None)
+        assert found == pytest.approx(expected, abs=1e-12)
+    assert fit_machines(gram, goal[None, :], machine).dual[:, 0] == pytest.approx([0.1125, -0.1125], abs=1e-4)
+
+
 def test_two_classes_share_a_machine_and_more_have_their_own():
     assert class_signs(encode_targets(np.array(["b", "a", "b"]))).tolist() == [[1.0, -1.0, 1.0]]
     assert class_signs(encode_targets(np.array(["a", "b", "a"]))).tolist() == [[1.0, -1.0, 1.0]], "whatever their names"
