@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 DATA   ?= ../shared/data
 
-.PHONY: demo test lint types kills bench bench-scale bench-gpu bench-peers bench-rows bench-exact bench-defaults fuzz clean
+.PHONY: demo test test-foreign lint types kills bench bench-scale bench-gpu bench-peers bench-rows bench-exact bench-defaults fuzz clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/l20fs select srbct -o build/demo --force
@@ -117,6 +117,22 @@ bench-exact: .venv-exact/stamp
 	for peer in l0bnb pyscipopt; do $(PIP) $$peer || echo "$$peer did not install"; done
 	touch $@
 
+# Tests of other packages' selectors on ours (tests/foreign), in an environment of their own. Of skrebate, whose wheel has no
+# tests, the sdist is unpacked there; 0.23.1 is the last mlxtend with tests; abess has none on PyPI.
+test-foreign: .venv-foreign/stamp
+	PYTHONPATH=tests OMP_NUM_THREADS=1 .venv-foreign/bin/python -m foreign
+
+.venv-foreign/stamp: PIP = .venv-foreign/bin/python -m pip --quiet --disable-pip-version-check
+.venv-foreign/stamp: pyproject.toml
+	$(PYTHON) -m venv .venv-foreign
+	$(PIP) install -e . pytest pandas fastcan skrebate
+	$(PIP) install --no-deps mlxtend==0.23.1
+	rm -rf .venv-foreign/sdists
+	$(PIP) download --no-deps --no-binary skrebate --dest .venv-foreign/sdists skrebate==$$(.venv-foreign/bin/python -c \
+		"from importlib.metadata import version; print(version('skrebate'))")
+	cd .venv-foreign/sdists && tar -xzf skrebate-*.tar.gz && rm skrebate-*.tar.gz
+	touch $@
+
 $(VENV)/demo.stamp: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[cli,io,h5ad]"
@@ -130,4 +146,4 @@ $(VENV)/dev.stamp: pyproject.toml
 	touch $@ $(VENV)/demo.stamp
 
 clean:
-	rm -rf $(VENV) .venv-defaults .venv-peers .venv-rows .venv-exact build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-defaults .venv-peers .venv-rows .venv-exact .venv-foreign build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -227,3 +227,57 @@ def values_of_rule(model, X, end):
     if scatter is not None:
         weights, intercept = discriminant(scatter, weights)
     return (X[:, rows] - path.x_mean[rows]) / path.x_scale[rows] @ weights + intercept
+
+
+def relieff(X, y, k):
+    """ReliefF by its formula: one sample, one class, one feature, one neighbour at a time; NaN is missing."""
+    n_samples, n_features = X.shape
+    shares = {label: np.mean(y == label) for label in np.unique(y)}
+    total = np.zeros(n_features)
+    for i in range(n_samples):
+        for label in np.unique(y):
+            weight = -1.0 if label == y[i] else shares[label] / (1.0 - shares[y[i]])
+            near = nearest_samples(X, i, [m for m in range(n_samples) if m != i and y[m] == label])[:k]
+            for j in range(n_features):
+                there = [difference(X, i, m, j) for m in near if not np.isnan(difference(X, i, m, j))]
+                total[j] += weight * sum(there) / len(there) if there else 0.0
+    return total / n_samples
+
+
+def rrelieff(X, y, k):
+    """RReliefF by the formula of Robnik-Sikonja and Kononenko, with k equally weighted neighbours; NaN is missing."""
+    n_samples, n_features = X.shape
+    scores = np.zeros(n_features)
+    for j in range(n_features):
+        n_apart = n_feature = n_both = n_pairs = 0.0
+        for i in range(n_samples):
+            for m in nearest_samples(X, i, [m for m in range(n_samples) if m != i])[:k]:
+                if np.isnan(difference(X, i, m, j)):
+                    continue
+                apart = abs(y[i] - y[m]) / (y.max() - y.min())
+                n_apart += apart
+                n_feature += difference(X, i, m, j)
+                n_both += apart * difference(X, i, m, j)
+                n_pairs += 1.0
+        if n_apart > 0.0:
+            scores[j] += n_both / n_apart
+        if n_pairs > n_apart:
+            scores[j] -= (n_feature - n_both) / (n_pairs - n_apart)
+    return scores
+
+
+def difference(X, i, m, j):
+    """Difference of two samples in a feature, as a share of its range; NaN if one of them has no value."""
+    return abs(X[i, j] - X[m, j]) / (np.nanmax(X[:, j]) - np.nanmin(X[:, j]))
+
+
+def nearest_samples(X, i, others):
+    """Samples by their mean difference to sample i over the features of both, of equally near ones the later first."""
+    span = np.nanmax(X, axis=0) - np.nanmin(X, axis=0)
+
+    def distance(m):
+        differences = np.abs(X[i] - X[m]) / span
+        there = differences[~np.isnan(differences)]
+        return there.mean() if len(there) else np.inf
+
+    return sorted(others, key=lambda m: (round(distance(m), 12), -m))

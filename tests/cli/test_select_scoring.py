@@ -221,7 +221,7 @@ def test_methods_that_need_labels_are_refused_and_others_work(diabetes, capsys):
     assert len(summary_of(capsys, file, *options, "RFS")["selected"]) == 3
 
 
-@pytest.mark.parametrize("method", ["RFS", "L21", "RPMFS"])
+@pytest.mark.parametrize("method", ["RFS", "L21", "RPMFS", "ReliefF", "SVMRFE"])
 def test_whole_numbers_are_numbers_for_every_method(tmp_path, capsys, method):
     """Reference: the same numbers plus a half, which nothing takes for labels; the intercept takes the half."""
     random = np.random.default_rng(0)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import KFold, StratifiedKFold
 
-from l20fs.evaluation.folds import make_stratified_folds, number_of_folds
+from l20fs.evaluation.folds import make_folds, make_stratified_folds, number_of_folds
+from l20fs.inputs.targets import OneClassError
 
 
 def test_folds_are_those_of_scikit_learn_and_follow_the_seed():
@@ -46,5 +49,26 @@ def test_rare_classes_and_few_groups_mean_fewer_folds():
 
 def test_groups_that_leave_one_class_are_refused():
     y = np.repeat(["a", "b"], 10)
-    with pytest.raises(ValueError, match="A fold has training samples of class"):
+    message = r"The training part of fold 1 of 2 has one class only, '[ab]'; .* give groups with samples of several classes"
+    with pytest.raises(OneClassError, match=message):
         make_stratified_folds(y, np.repeat([0, 1], 10))
+    with (
+        pytest.warns(UserWarning, match="2 of 2 classes are in one group only"),
+        pytest.raises(OneClassError, match=message),
+    ):
+        make_folds(2, np.zeros((20, 1)), y, np.repeat([0, 1], 10), classify=True)
+
+
+def test_a_splitter_that_leaves_one_class_is_refused_with_the_fold_and_the_way_out():
+    X, y = np.zeros((20, 1)), np.repeat(["a", "b"], 10)
+    message = r"The training part of fold 1 of 2 has one class only, 'b'; selection needs 2 or more\. Use cv=2,"
+    with pytest.raises(OneClassError, match=message):
+        make_folds(KFold(2), X, y, None, classify=True)
+    assert len(make_folds(KFold(2), X, np.arange(20.0), None, classify=False)) == 2
+    assert len(make_folds(2, X, y, None, classify=True)) == 2
+
+
+def test_the_error_comes_whole_from_another_process():
+    error = pickle.loads(pickle.dumps(OneClassError("a", "Fold 3", "Use cv=2.")))
+    assert str(error) == "Fold 3 has one class only, 'a'; selection needs 2 or more. Use cv=2."
+    assert error.label == "a"

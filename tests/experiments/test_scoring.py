@@ -346,7 +346,7 @@ def test_numbers_on_the_command_line(tmp_path, capsys):
         (
             ["--task", "regression", "--methods", "RFS,mRMR"],
             "--methods: the method mRMR needs class labels, and the target holds numbers. Use Baseline, L20Selector, "
-            "l2,0-FS, RFS, L21 and RPMFS.",
+            "l2,0-FS, RFS, L21, RPMFS, ReliefF and SVMRFE.",
         ),
     ],
 )

@@ -34,6 +34,7 @@ SELECTORS = {
     "MRMR, many quantiles": methods.MRMR(5, variant="miq", binning="quantile", n_bins=70, max_features=8),
     "MRMR, correlations": methods.MRMR(5, variant="fcq", max_features=8),
     "ReliefF": methods.ReliefF(5, n_neighbors=4),
+    "ReliefF, numbers": methods.ReliefF(5, n_neighbors=4, task="regression"),
     "ReliefF, nearest": methods.ReliefF(5, variant="nearest"),
     "ReliefF, feast": methods.ReliefF(5, variant="feast"),
 }

@@ -1,4 +1,4 @@
-"""ReliefF and Relief against hand-made sums, slow twins, MATLAB's numbers for iris and another package."""
+"""ReliefF, RReliefF and Relief against hand-made sums, slow twins, MATLAB's numbers for iris and another package."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import reference
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 from l20fs.data import load_srbct
-from l20fs.methods import relieff
+from l20fs.methods import _neighbours
 from l20fs.methods._columns import Columns
+from l20fs.methods._neighbours import ObservedDistances, distances_by_row, nearest, weighted_differences
 from l20fs.methods.fisher import FisherScore
-from l20fs.methods.relieff import ReliefF, nearest, relieff_scores, weighted_differences
+from l20fs.methods.relieff import ReliefF, relieff_scores
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "relieff.json").read_text())
 VARIANTS = ("relieff", "nearest", "feast")
@@ -31,27 +33,14 @@ ROUNDING = 1e-12
 
 
 def scores(X, y, variant="relieff", n_neighbors=10):
-    return ReliefF(1, variant=variant, n_neighbors=n_neighbors).fit(X, y).scores_
+    return ReliefF(1, variant=variant, n_neighbors=n_neighbors, task="classification").fit(X, y).scores_
+
+
+def scores_of_numbers(X, y, n_neighbors=10):
+    return ReliefF(1, n_neighbors=n_neighbors, task="regression").fit(X, y).scores_
 
 
 # Slow twins -----------------------------------------------------------------------------------------------------------
-
-
-def slow_relieff(X, y, k):
-    """ReliefF by its formula: one sample, one class, one neighbour at a time."""
-    n_samples, n_features = X.shape
-    span = X.max(axis=0) - X.min(axis=0)
-    total = np.zeros(n_features)
-    for i in range(n_samples):
-        for label in np.unique(y):
-            members = [m for m in range(n_samples) if m != i and y[m] == label]
-            # Equally near: the one that comes later in the data.
-            members.sort(key=lambda m: (round((np.abs(X[i] - X[m]) / span).sum(), 12), -m))
-            near = members[:k]
-            weight = -1.0 if label == y[i] else np.mean(y == label) / (1.0 - np.mean(y == y[i]))
-            for m in near:
-                total += weight * np.abs(X[i] - X[m]) / span / len(near)
-    return total / n_samples
 
 
 def slow_relief(X, y, variant):
@@ -78,7 +67,7 @@ def slow_relief(X, y, variant):
 
 
 def slow(X, y, variant, k):
-    return slow_relieff(X, y, k) if variant == "relieff" else slow_relief(X, y, variant)
+    return reference.relieff(X, y, k) if variant == "relieff" else slow_relief(X, y, variant)
 
 
 @st.composite
@@ -107,6 +96,42 @@ def test_equals_the_slow_twin_on_continuous_data(variant, seed):
     random = np.random.default_rng(seed)
     X, y = random.standard_normal((20, 6)) * [1, 1, 1, 10, 0.1, 1], np.arange(20) % 3
     np.testing.assert_allclose(scores(X, y, variant, 3), slow(X, y, variant, 3), rtol=0, atol=ROUNDING)
+
+
+@given(data=small_data(), k=st.integers(1, 12), seed=st.integers(0, 2**32))
+def test_numbers_equal_the_slow_twin(data, k, seed):
+    X, _ = data
+    y = np.random.default_rng(seed).integers(0, 5, len(X)).astype(float)
+    y[:2] = [0.0, 4.0]
+    np.testing.assert_allclose(scores_of_numbers(X, y, k), reference.rrelieff(X, y, k), rtol=0, atol=ROUNDING)
+
+
+@st.composite
+def incomplete_data(draw):
+    """Multiples of 1/8, with which distances are exact, some of them missing; every feature has its two extremes."""
+    X, y = draw(small_data())
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    X = X / 8.0
+    X[2:][random.random(X[2:].shape) < draw(st.sampled_from([0.1, 0.5, 0.9]))] = np.nan
+    return X, y
+
+
+@given(data=incomplete_data(), k=st.integers(1, 12))
+def test_missing_values_equal_the_slow_twin(data, k):
+    X, y = data
+    np.testing.assert_allclose(scores(X, y, n_neighbors=k), reference.relieff(X, y, k), rtol=0, atol=ROUNDING)
+    np.testing.assert_allclose(scores_of_numbers(X, y, k), reference.rrelieff(X, y, k), rtol=0, atol=ROUNDING)
+
+
+@settings(max_examples=40)
+@given(seed=st.integers(0, 2**32))
+def test_numbers_and_missing_values_of_continuous_data_equal_the_slow_twins(seed):
+    random = np.random.default_rng(seed)
+    X, labels, y = random.standard_normal((20, 6)) * [1, 1, 1, 10, 0.1, 1], np.arange(20) % 3, random.standard_normal(20)
+    np.testing.assert_allclose(scores_of_numbers(X, y, 3), reference.rrelieff(X, y, 3), rtol=0, atol=ROUNDING)
+    X[random.random(X.shape) < 0.2] = np.nan
+    np.testing.assert_allclose(scores(X, labels, n_neighbors=3), reference.relieff(X, labels, 3), rtol=0, atol=ROUNDING)
+    np.testing.assert_allclose(scores_of_numbers(X, y, 3), reference.rrelieff(X, y, 3), rtol=0, atol=ROUNDING)
 
 
 # Sums by hand ---------------------------------------------------------------------------------------------------------
@@ -236,7 +261,7 @@ def test_differs_from_skrebate_by_the_weight_of_classes_only():
     equal = relieff_scores(X, y, np.full(3, 1 / 3), 10)
     np.testing.assert_allclose(equal, stored, rtol=0, atol=ROUNDING)
     by_share = scores(X, y)
-    np.testing.assert_allclose(by_share, slow_relieff(X, y, 10), rtol=0, atol=ROUNDING)
+    np.testing.assert_allclose(by_share, reference.relieff(X, y, 10), rtol=0, atol=ROUNDING)
     assert np.abs(by_share - stored).max() > 1e-3
 
 
@@ -373,7 +398,7 @@ def test_numbers_near_the_limits_of_float64(variant, unit):
 
 def test_equal_distances_survive_the_rounding_of_a_sum():
     # 0.1 + 0.2 is not 0.3 in float64; the first sample is as far from the second as from the third.
-    distances = next(relieff.distances_by_row(np.array([[0.0, 0.0], [0.1, 0.2], [0.0, 0.3]]), "cityblock"))[1]
+    distances = next(distances_by_row(np.array([[0.0, 0.0], [0.1, 0.2], [0.0, 0.3]]), "cityblock"))[1]
     assert distances[0, 1] == distances[0, 2] == pytest.approx(0.3)
     assert np.isinf(np.diag(distances)).all()
 
@@ -391,8 +416,8 @@ def test_blocks_do_not_show(variant, monkeypatch):
     random = np.random.default_rng(0)
     X, y = random.standard_normal((37, 150)), np.arange(37) % 3
     expected = scores(X, y, variant)
-    monkeypatch.setattr(relieff, "DISTANCES_AT_A_TIME", 37 * 5)
-    monkeypatch.setattr(relieff, "DIFFERENCES_AT_A_TIME", 1)
+    monkeypatch.setattr(_neighbours, "DISTANCES_AT_A_TIME", 37 * 5)
+    monkeypatch.setattr(_neighbours, "DIFFERENCES_AT_A_TIME", 1)
     np.testing.assert_allclose(scores(X, y, variant), expected, rtol=0, atol=ROUNDING)
 
 
@@ -433,3 +458,101 @@ def test_memory_grows_with_the_data_not_with_pairs_times_features(variant):
 def test_bad_parameters_are_refused(parameters, message):
     with pytest.raises(ValueError, match=message):
         ReliefF(**parameters).fit([[0.0], [1.0]], [0, 1])
+
+
+# Numbers as targets ---------------------------------------------------------------------------------------------------
+
+
+def test_numbers_by_hand():
+    X, y = np.array([[0.0, 1.0], [0.5, 0.0], [1.0, 0.0]]), np.array([10.0, 20.0, 30.0])
+    # All are neighbours. Targets are 1/2, 1 and 1/2 apart, feature 0 as well, feature 1 by 1, 1 and 0; each pair twice.
+    assert scores_of_numbers(X, y) == pytest.approx([1.5 / 2 - 0.5 / 1, 1.5 / 2 - 0.5 / 1])
+    X[:, 1] = [0.0, 1.0, 0.0]  # apart by 1, 0 and 1: 1/2 * 1 + 1 * 0 + 1/2 * 1
+    assert scores_of_numbers(X, y) == pytest.approx([0.25, 1.0 / 2 - 1.0 / 1])
+
+
+def test_two_values_are_two_classes_when_all_are_neighbours():
+    """As many of each: the means over misses and over hits, up to the hits, which are one fewer than the misses."""
+    random = np.random.default_rng(0)
+    X, y = random.standard_normal((12, 5)), np.arange(12) % 2
+    np.testing.assert_allclose(scores_of_numbers(X, y, 11), scores(X, y, n_neighbors=11), rtol=0, atol=ROUNDING)
+
+
+def test_features_that_explain_numbers_jointly_come_before_noise():
+    random = np.random.default_rng(0)
+    X = random.uniform(-1.0, 1.0, (300, 8))
+    y = np.sign(X[:, 1] * X[:, 5]) + 0.1 * random.standard_normal(300)
+    assert set(ReliefF(2).fit(X, y).get_support(indices=True)) == {1, 5}
+
+
+@settings(max_examples=40)
+@given(seed=st.integers(0, 2**32))
+def test_the_unit_and_the_zero_of_numbers_do_not_matter(seed):
+    random = np.random.default_rng(seed)
+    X, y = random.standard_normal((25, 4)), random.standard_normal(25)
+    for moved in (-3.0 * y + 7.0, 1e307 * y, 1e-300 * y):
+        np.testing.assert_allclose(scores_of_numbers(X, moved), scores_of_numbers(X, y), rtol=0, atol=1e-9)
+
+
+def test_numbers_whose_neighbours_are_all_equal_have_no_score_of_misses():
+    X, y = np.array([[0.0], [0.1], [0.9], [1.0]]), np.array([1.5, 1.5, 2.5, 2.5])
+    assert scores_of_numbers(X, y, 1) == pytest.approx([-0.1])
+
+
+def test_what_y_holds_is_said_or_seen():
+    X, y = np.random.default_rng(0).standard_normal((20, 3)), np.arange(20)
+    assert not hasattr(ReliefF(1).fit(X, y / 3.0), "classes_")
+    assert not hasattr(ReliefF(1, task="regression").fit(X, y), "classes_")
+    assert len(ReliefF(1, task="classification").fit(X, y / 3.0).classes_) == 20
+    with pytest.warns(UserWarning, match="taken for 20 class labels"):
+        ReliefF(1).fit(X, y)
+    with pytest.raises(ValueError, match="needs one class label or number per sample; y has several columns"):
+        ReliefF(1).fit(X, np.column_stack([y, y]) / 3.0)
+    with pytest.raises(ValueError, match="Unknown label type"):
+        ReliefF(1, variant="nearest").fit(X, y / 3.0)
+    with pytest.raises(ValueError, match="task='numbers' is unknown"):
+        ReliefF(1, task="numbers").fit(X, y)
+
+
+# Missing values -------------------------------------------------------------------------------------------------------
+
+
+def test_missing_values_by_hand():
+    X, y = np.array([[0.0, 0.0], [1.0, np.nan], [np.nan, 1.0], [1.0, 0.5]]), ["a", "a", "b", "b"]
+    # Feature 0: (1 - 1) for the first, whose miss with a value is the last; (0 - 1) for the second; nothing for the third,
+    # which has no value; for the last the mean of its misses, of 1 and 0, and no hit. Feature 1 likewise.
+    expected = [((1 - 1) + (0 - 1) + 0 + 0.5) / 4, ((1 + 0.5) / 2 + 0 + (1 - 0.5) + (0.5 - 0.5)) / 4]
+    assert scores(X, y) == pytest.approx(expected)
+
+
+def test_missing_values_equal_skrebate_live():
+    X, y = peer_data("two classes")
+    X[np.random.default_rng(0).random(X.shape) < 0.15] = np.nan
+    np.testing.assert_allclose(scores(X, y), peer_scores(X.copy(), y), rtol=0, atol=ROUNDING)
+
+
+def test_a_feature_that_is_missing_altogether_is_last():
+    random = np.random.default_rng(0)
+    X, y = random.standard_normal((30, 4)), np.arange(30) % 3
+    X[0, 1] = np.nan
+    wider = np.insert(X, 2, np.nan, axis=1)
+    selector = ReliefF(2).fit(wider, y)
+    assert selector.scores_[2] == -np.inf
+    np.testing.assert_allclose(np.delete(selector.scores_, 2), scores(X, y), rtol=0, atol=ROUNDING)
+    assert selector.transform(wider).shape == (30, 2)
+
+
+def test_samples_without_a_common_value_are_farthest():
+    X = np.array([[0.0, np.nan], [np.nan, 0.0], [1.0, 1.0], [0.5, np.nan]])
+    found = ObservedDistances(X, ~np.isnan(X))(slice(0, 4))
+    assert found[0].tolist() == [0.0, 4.0, 2.0, 1.0]
+    assert np.array_equal(found, found.T)
+
+
+def test_missing_values_are_refused_where_they_mean_nothing():
+    X, y = np.array([[0.0, 1.0], [np.nan, 0.0], [1.0, 0.5]]), [0, 1, 0]
+    with pytest.raises(ValueError, match="1 missing values"):
+        ReliefF(1, variant="nearest").fit(X, y)
+    X[1, 0] = np.inf
+    with pytest.raises(ValueError, match=r"1 infinite values \(inf\), first in 'column 0'"):
+        ReliefF(1).fit(X, y)

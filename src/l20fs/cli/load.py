@@ -164,8 +164,9 @@ def make_selector(
     method = options.method
     if method not in SOLVERS:
         selector = supervised_methods()[method]()
-        if samples.task == "regression" and selector.needs_labels:
-            able = [name for name, other in supervised_methods().items() if not other.needs_labels]
+        if samples.task == "regression" and selector.needs_labels and not selector.takes_numbers:
+            others = {name: kind() for name, kind in supervised_methods().items()}
+            able = [name for name, other in others.items() if other.takes_numbers or not other.needs_labels]
             raise click.UsageError(
                 f"--method {method} needs class labels, and --task regression gives numbers. Use one of "
                 f"{', '.join([*SOLVERS, *able])}."

@@ -163,8 +163,10 @@ def storage_units(found: Moments, dtype: np.dtype[Any]) -> Array:
     return np.where(found.varies, powers_of_two(found.deviation, SAFE_EXPONENT_SINGLE), 1.0)
 
 
-def scaled(X: Array, scale: Scale | Array) -> Array:
+def scaled(X: Array, scale: Scale | Array, weights: Array | None = None) -> Array:
     """Return a centred copy of a dense array in float64, divided by the rule ``scale``; a constant column becomes zero.
+
+    Means and deviations are those of the samples by their ``weights``, numbers above 0.
 
     Examples
     --------
@@ -172,9 +174,11 @@ def scaled(X: Array, scale: Scale | Array) -> Array:
     [[-1.0, 0.0], [1.0, 0.0]]
     """
     copy = np.array(X, dtype=np.float64)
-    found = centre(copy, X)
+    found = centre(copy, X, weights)
     columns = ColumnScale.of(found, scale, copy.dtype)
     factors = columns.factors(found.unit)
     if factors is not None:
         copy *= factors
+    if weights is not None:
+        copy /= np.sqrt(weights)[:, None]
     return copy

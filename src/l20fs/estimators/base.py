@@ -25,7 +25,7 @@ from l20fs.inputs.devices import Place, is_device_array
 from l20fs.inputs.frames import collected, names_of_columns
 from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.nuisances import with_nuisances
-from l20fs.inputs.targets import Targets, encode_targets, with_weights
+from l20fs.inputs.targets import Targets, encode_targets, warn_of_numbers_as_labels, with_weights
 from l20fs.inputs.validation import (
     refuse_foreign_array,
     refuse_masked,
@@ -72,6 +72,10 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     about: ClassVar[About]
     #: Whether y must hold one label per sample; otherwise indicators and numbers will do.
     needs_labels: ClassVar[bool] = True
+    #: Whether y may hold one number per sample instead of labels, where ``needs_labels``.
+    takes_numbers: ClassVar[bool] = False
+    #: Whether NaN in X, in memory, is a missing value that the method leaves out.
+    takes_missing: ClassVar[bool] = False
     #: Whether ``n_features_to_select=None`` means something.
     allows_none: ClassVar[bool] = False
     #: Words that ``n_features_to_select`` may be.
@@ -169,6 +173,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
             supervised=self.about.supervised,
             accept_sparse=self.takes_sparse,
             dtypes=[np.float64, np.float32] if self.takes_sparse else [np.float64],
+            allow_missing=self.takes_missing,
         )
         if not self.about.supervised:
             return X, Targets(np.empty((X.shape[0], 0)), None, None)
@@ -190,12 +195,23 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         return X, self._encode(np.asarray(y))
 
     def _encode(self, y: Array) -> Targets:
-        targets = encode_targets(y, "auto" if self.needs_labels else self.task, fit_intercept=self.fit_intercept)
+        task = "auto" if self.needs_labels and not self.takes_numbers else self.task
+        targets = encode_targets(y, task, fit_intercept=self.fit_intercept)
         if self.needs_labels and targets.codes is None:
+            self._refuse_unless_numbers(y, targets)
+        elif self.takes_numbers and task == "auto":
+            warn_of_numbers_as_labels(targets)
+        return targets
+
+    def _refuse_unless_numbers(self, y: Array, targets: Targets) -> None:
+        """Refuse targets that are not one label per sample, except for one number per sample where the method takes them."""
+        if self.takes_numbers and targets.classes is None and targets.Y.shape[1] == 1:
+            return
+        if not self.takes_numbers:
             with np.errstate(invalid="ignore"):  # of large numbers
                 check_classification_targets(y)
-            raise ValueError(f"{type(self).__name__} needs one class label per sample; y has several columns.")
-        return targets
+        what = "class label or number" if self.takes_numbers else "class label"
+        raise ValueError(f"{type(self).__name__} needs one {what} per sample; y has several columns.")
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
         """Fit the selector, and reduce X to the selected features.
@@ -412,6 +428,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.takes_sparse
+        tags.input_tags.allow_nan = self.takes_missing
         tags.array_api_support = self.takes_device_arrays
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]  # columns are taken, not computed
         tags.target_tags.required = self.about.supervised

@@ -12,9 +12,10 @@ from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.path_selector import PathSelector
 from l20fs.estimators.penalty import penalty_of
 from l20fs.estimators.selector import L20Selector
+from l20fs.evaluation.folds import OTHER_GROUPS
 from l20fs.evaluation.resampling import Pairs
 from l20fs.inputs.devices import Place, is_device_array
-from l20fs.inputs.targets import Targets, forget_absent_classes
+from l20fs.inputs.targets import OneClassError, Targets, forget_absent_classes
 from l20fs.storage.keyed_store import Key, KeyedStore
 from l20fs.typing import Array
 
@@ -68,9 +69,10 @@ class Work(NamedTuple):
         try:
             selector.fit(self._part(selector, rows), y, **metadata)
         except ValueError as error:
-            raise ValueError(
-                f"Resample {resample + 1} of {self.n_resamples}, with {len(rows)} samples, failed: {error}"
-            ) from error
+            where = f"Resample {resample + 1} of {self.n_resamples}, with {len(rows)} samples,"
+            if isinstance(error, OneClassError):
+                raise OneClassError(error.label, where, OTHER_GROUPS) from error
+            raise ValueError(f"{where} failed: {error}") from error
         return pick_best(selector, self.units)
 
     def _part(self, selector: Any, rows: Array) -> Any:

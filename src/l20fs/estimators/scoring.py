@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from l20fs.design.moments import LEAST_RANGE, is_varying
+from l20fs.design.moments import LEAST_RANGE, is_varying, measure
 from l20fs.estimators.base import BaseSelector, ranks_of
 from l20fs.inputs.devices import Place, as_numpy
 from l20fs.inputs.targets import Targets
@@ -224,7 +225,7 @@ def find_varying(method: BaseSelector, X: Any, targets: Targets) -> Array:
     On a device no method shifts the exponents of huge and tiny values, so that all have the limits of squares there.
     """
     place = Place(X)
-    low, high = (place.fetch(ends(X, axis=0)).astype(np.float64, copy=False) for ends in (place.xp.min, place.xp.max))
+    low, high = _ends_of(X, place)
     varies = is_varying(low, high)
     if not varies.any():
         raise ValueError(
@@ -236,6 +237,17 @@ def find_varying(method: BaseSelector, X: Any, targets: Targets) -> Array:
         if targets.classes is None and targets.Y.size:
             refuse_extreme(method, "y", targets.Y.min(axis=0), targets.Y.max(axis=0))
     return varies
+
+
+def _ends_of(X: Any, place: Place) -> tuple[Array, Array]:
+    """Return the smallest and the largest value of each feature, without its missing ones."""
+    if sp.issparse(X):
+        found = measure(X)
+        return found.low, found.high
+    if place.is_host:
+        return np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+    low, high = (place.fetch(ends(X, axis=0)).astype(np.float64, copy=False) for ends in (place.xp.min, place.xp.max))
+    return low, high
 
 
 def columns_where(X: Any, mask: Array) -> Any:

@@ -21,6 +21,7 @@ from l20fs.blocks import comes_in_blocks, is_blocks, is_dask_frame, refuse_block
 from l20fs.design import Part, probe
 from l20fs.estimators.base import About, BaseSelector, ranks_of
 from l20fs.estimators.resampled import Picked, Work, find_units
+from l20fs.estimators.scoring import ScoringSelector, SolvesForOneK
 from l20fs.estimators.selection_table import feature_names
 from l20fs.estimators.selector import L20Selector
 from l20fs.evaluation.parallel import results_of, results_together, shared_if_faster
@@ -575,7 +576,9 @@ def _innermost(selector: Any) -> Any:
 
 def _may_do_both(selector: Any) -> bool:
     """Return whether labels and numbers are possible targets of a selector, by its ``task``."""
-    return isinstance(selector, L20Selector) and selector.tasks == L20Selector.tasks
+    if isinstance(selector, L20Selector):
+        return selector.tasks == L20Selector.tasks
+    return isinstance(selector, ScoringSelector | SolvesForOneK) and "task" in selector.get_params(deep=False)
 
 
 def _ignores_targets(selector: Any) -> bool:

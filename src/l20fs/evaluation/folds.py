@@ -13,10 +13,14 @@ from l20fs.blocks import is_blocks
 from l20fs.design import Part
 from l20fs.evaluation.resampling import encode_groups
 from l20fs.inputs.devices import is_device_array
+from l20fs.inputs.targets import OneClassError
 from l20fs.typing import Array
 
 #: Default number of folds.
 N_FOLDS = 5
+
+#: Way out of parts of samples that groups leave with one class.
+OTHER_GROUPS = "Samples of a group stay together: give groups with samples of several classes, or no groups."
 
 
 class Fold(NamedTuple):
@@ -47,8 +51,28 @@ def make_folds(cv: Any, X: Any, y: Array, groups: Any, *, classify: bool) -> lis
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
         folds = [Fold(*split) for split in splitter.split(X, y, groups)]
+    if classify:
+        instead = f"Use cv={max(2, len(folds))}, which takes the same share of every class into each fold."
+        refuse_one_class(folds, y, instead if groups is None else OTHER_GROUPS)
     # Blocks are read from the first to the last, and the order of the samples changes no score.
     return [Fold(np.sort(fold.train), np.sort(fold.test)) for fold in folds] if is_in_blocks else folds
+
+
+def refuse_one_class(folds: list[Fold], y: Array, way_out: str) -> None:
+    """Raise an error for a fold whose training samples are all of one class; it names the fold and the class.
+
+    Examples
+    --------
+    >>> try:
+    ...     refuse_one_class([Fold(np.array([0, 1]), np.array([2]))], np.array(["a", "a", "b"]), "Use cv=2.")
+    ... except ValueError as error:
+    ...     print(error)
+    The training part of fold 1 of 1 has one class only, 'a'; selection needs 2 or more. Use cv=2.
+    """
+    for number, fold in enumerate(folds, start=1):
+        known = np.unique(y[fold.train], axis=0)
+        if len(known) == 1:
+            raise OneClassError(known[0], f"The training part of fold {number} of {len(folds)}", way_out)
 
 
 def warn_of_rare_classes(y: Array, n_splits: int) -> None:
@@ -109,13 +133,7 @@ def make_stratified_folds(y: Any, groups: Any = None, *, seed: int = 0) -> list[
         codes = encode_groups(groups, len(y))
         splits = StratifiedGroupKFold(n_splits, shuffle=True, random_state=seed).split(samples, y, codes)
     folds = [Fold(train, test) for train, test in splits if len(test)]
-    for fold in folds:
-        known = np.unique(y[fold.train])
-        if len(known) < 2:
-            raise ValueError(
-                f"A fold has training samples of class {str(known[0])!r} only, since its groups are kept together. "
-                "Give groups with samples of several classes, or no groups."
-            )
+    refuse_one_class(folds, y, OTHER_GROUPS)
     return folds
 
 

@@ -58,7 +58,7 @@ def _known() -> dict[str, tuple[Variant, ...]]:
 
 def _needs_labels(variant: Variant) -> bool:
     kind = selector_class(variant.method)
-    return kind.about.supervised and kind.needs_labels
+    return kind.about.supervised and kind.needs_labels and not kind().takes_numbers
 
 
 def _uses(variant: Variant, for_labels: bool) -> bool:

@@ -40,6 +40,18 @@ class Targets(NamedTuple):
     nuisances: Array | None = None
 
 
+class OneClassError(ValueError):
+    """Error for samples of one class, ``label``, from which nothing can be selected; ``where`` names them."""
+
+    def __init__(self, label: Any, where: str = "y", way_out: str = "Give samples of 2 or more classes.") -> None:
+        super().__init__(f"{where} has one class only, {str(label)!r}; selection needs 2 or more. {way_out}")
+        self.label = label
+        self._made_of = (label, where, way_out)
+
+    def __reduce__(self) -> Any:  # on its way from another process
+        return type(self), self._made_of
+
+
 def encode_targets(y: Array, task: Task = "auto", *, fit_intercept: bool = True) -> Targets:
     """Encode validated targets: labels one-hot in sorted order, indicators and numbers unchanged.
 
@@ -88,9 +100,7 @@ def encode_targets(y: Array, task: Task = "auto", *, fit_intercept: bool = True)
 def _one_hot(y: Array) -> Targets:
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
-        raise ValueError(
-            f"y has one class only, {str(classes[0])!r}; selection needs 2 or more. Give samples of 2 or more classes."
-        )
+        raise OneClassError(classes[0])
     return Targets(np.eye(len(classes))[codes], classes, codes)
 
 

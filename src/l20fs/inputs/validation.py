@@ -42,6 +42,7 @@ def validate_input(
     accept_sparse: bool,
     dtypes: list[type[Any]],
     reset: bool = True,
+    allow_missing: bool = False,
 ) -> tuple[Any, Array]:
     """Validate X and y as scikit-learn does, but without silent conversions; record names and sizes.
 
@@ -72,7 +73,8 @@ def validate_input(
             raise type(error)(_not_numbers(str(error), _object_columns(X))) from error
         raise
     X_checked, y_checked = checked if supervised else (checked, np.empty(0))
-    refuse_non_finite(X_checked, getattr(estimator, "feature_names_in_", None), type(estimator).__name__)
+    names = getattr(estimator, "feature_names_in_", None)
+    refuse_non_finite(X_checked, names, type(estimator).__name__, allow_missing=allow_missing)
     return X_checked, y_checked
 
 
@@ -213,8 +215,8 @@ def refuse_non_numbers(X: Any) -> None:
         raise ValueError(_not_numbers(f"{array.dtype.name}, for example {first!r}", []))
 
 
-def refuse_non_finite(X: Any, names: Array | None, selector: str) -> None:
-    """Raise an error for NaN and infinity that names their number and first position."""
+def refuse_non_finite(X: Any, names: Array | None, selector: str, *, allow_missing: bool = False) -> None:
+    """Raise an error for NaN, unless missing values are allowed, and infinity that names their number and position."""
     values: Array = X.data if sp.issparse(X) else X
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum(dtype=np.float64)):  # one pass without a temporary; NaN and inf survive a sum
@@ -224,7 +226,8 @@ def refuse_non_finite(X: Any, names: Array | None, selector: str) -> None:
         return np.bincount(sp.coo_array(X).col[bad], minlength=X.shape[1]) if sp.issparse(X) else bad.sum(axis=0)
 
     impute = f"Impute them first, for example with make_pipeline(SimpleImputer(), {selector}())."
-    refuse_counted(per_column(np.isnan(values)), per_column(np.isinf(values)), names, impute)
+    n_missing = np.zeros(X.shape[1]) if allow_missing else per_column(np.isnan(values))
+    refuse_counted(n_missing, per_column(np.isinf(values)), names, impute)
 
 
 def refuse_counted(n_missing: Array, n_infinite: Array, names: Array | None, fix: str) -> None:

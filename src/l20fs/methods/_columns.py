@@ -52,11 +52,11 @@ class Columns:
         return Columns(self._X - shift) if self.place.is_host else Columns(self._X, shifts=(*self._shifts, shift))
 
     def in_unit_range(self) -> Columns:
-        """Return the features, which vary, scaled to the range from 0 to 1."""
+        """Return the features, which vary, scaled to the range from 0 to 1; missing values on the host stay missing."""
         if self.place.is_host:
             half = self._X / 2  # max - min may overflow
-            half -= half.min(axis=0)
-            half /= half.max(axis=0)
+            half -= np.fmin.reduce(half, axis=0)
+            half /= np.fmax.reduce(half, axis=0)
             return Columns(half)
         low, high = (self.joined([ends(part, axis=0) for _, part in self.parts()]) for ends in (self.xp.min, self.xp.max))
         return Columns(self._X, shifts=(*self._shifts, low), divisor=high - low)

@@ -1,33 +1,24 @@
-"""ReliefF and Relief: differences of features between nearest neighbours of different classes and of one class."""
+"""ReliefF, RReliefF and Relief: differences of features between near samples whose targets differ, or do not."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any, Literal, get_args
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.spatial.distance import cdist
 
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Scored, ScoringSelector
-from l20fs.inputs.devices import Place
 from l20fs.inputs.targets import Targets
 from l20fs.inputs.validation import check_choice, check_number
-from l20fs.methods import _columns
-from l20fs.methods._columns import Columns, as_columns, squared_column_norms
-from l20fs.typing import Array
+from l20fs.methods._columns import Columns, squared_column_norms
+from l20fs.methods._neighbours import distances_by_row, mean_differences, nearest, observed, weighted_differences
+from l20fs.typing import Array, Task
 
 Variant = Literal["relieff", "nearest", "feast"]
 #: Maps distances and same-class masks, both (n_rows, n_samples), to the hit and the miss of each row.
 Search = Callable[[Array, Array], tuple[Array, Array]]
-
-#: Distances held in memory at a time: 32 MB of float64.
-DISTANCES_AT_A_TIME = 2**22
-#: Differences held in memory at a time: 1 MB, which fits into the cache of a processor.
-DIFFERENCES_AT_A_TIME = 2**17
-#: Distances that agree to this many bits, 12 decimal digits, are tied.
-DISTANCE_BITS = 40
 
 
 class ReliefF(ScoringSelector):
@@ -44,6 +35,15 @@ class ReliefF(ScoringSelector):
     those it has; the only sample of a class has no hits. Neighbours are found in all features together, so that features
     that are informative only jointly score high, as long as noise features do not dominate the distances.
 
+    Of numbers as targets the score is that of RReliefF [3]_: with the k nearest neighbours m of each sample i, and
+    :math:`\tau_{im} = |y_i - y_m| / (\max y - \min y)`,
+
+    .. math:: w_j = \frac{\sum \tau_{im} |x_{ij} - x_{mj}|}{\sum \tau_{im}}
+              - \frac{\sum (1 - \tau_{im}) |x_{ij} - x_{mj}|}{\sum (1 - \tau_{im})}
+
+    Missing values (NaN) are left out: a distance is the mean over the features that both samples have, and the means and
+    sums of feature j are over the neighbours with a value of it, of samples that have one too.
+
     Parameters
     ----------
     n_features_to_select : int or float, default=20
@@ -53,19 +53,23 @@ class ReliefF(ScoringSelector):
         any other class) by Euclidean distance on the unscaled X, and squared differences of scaled features. ``"feast"`` is
         Relief as in the FEAST toolbox, which visits samples by increasing distance until it has met both a hit and a miss
         and uses the last of each: where several hits precede the first miss, the farthest of them, and likewise for misses.
+        Only ``"relieff"`` takes numbers as targets and missing values.
     n_neighbors : int, default=10
-        Number of neighbours per class, k in the formula (``variant="relieff"``).
+        Number of neighbours per class, or in all where the targets are numbers: k in the formula (``variant="relieff"``).
+    task : {"auto", "classification", "regression"}, default="auto"
+        What y holds: labels, or numbers. ``"auto"``: numbers if it has fractions, else labels; with a warning if it takes
+        numbers for labels and most of these classes have one or two samples.
 
     Attributes
     ----------
     scores_ : array of shape (n_features,)
-        Weight :math:`w_j`; ``-inf`` for a constant feature.
+        Weight :math:`w_j`; ``-inf`` for a feature that is constant, or missing altogether.
     ranking_ : array of shape (n_features,)
         Rank of each feature; 1 is best.
     support_ : array of shape (n_features,)
         Mask of the selected features.
     classes_ : array of shape (n_classes,)
-        Class labels in sorted order.
+        Class labels in sorted order, if y holds labels.
 
     References
     ----------
@@ -73,17 +77,22 @@ class ReliefF(ScoringSelector):
        (1994).
     .. [2] K. Kira and L. A. Rendell, "A practical approach to feature selection", International Conference on Machine
        Learning (1992); the variant "nearest".
+    .. [3] M. Robnik-Šikonja and I. Kononenko, "Theoretical and empirical analysis of ReliefF and RReliefF", Machine Learning
+       53 (2003).
 
     Examples
     --------
     >>> X = [[0.0, 1.0], [0.1, 3.0], [5.0, 2.0], [5.1, 2.5]]
     >>> ReliefF(1).fit(X, ["a", "a", "b", "b"]).get_support(indices=True)
     array([0])
+    >>> ReliefF(1, n_neighbors=2).fit(X, [0.1, 0.2, 4.9, 5.3]).get_support(indices=True)
+    array([0])
     """
 
     about = About(
         reference="Kononenko, Estimating attributes: analysis and extensions of RELIEF (1994); "
-        "Kira and Rendell, A practical approach to feature selection (1992)",
+        "Kira and Rendell, A practical approach to feature selection (1992); "
+        "Robnik-Sikonja and Kononenko, Theoretical and empirical analysis of ReliefF and RReliefF (2003)",
         kind="filter",
         cost="O(N^2 d)",
     )
@@ -91,18 +100,37 @@ class ReliefF(ScoringSelector):
     takes_device_arrays = True
 
     def __init__(
-        self, n_features_to_select: int | float = 20, *, variant: Variant = "relieff", n_neighbors: int = 10
+        self,
+        n_features_to_select: int | float = 20,
+        *,
+        variant: Variant = "relieff",
+        n_neighbors: int = 10,
+        task: Task = "auto",
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.variant = variant
         self.n_neighbors = n_neighbors
+        self.task = task
+
+    @property
+    def takes_numbers(self) -> bool:  # type: ignore[override]
+        """Whether y may hold numbers: not for the variants of Relief, which is about classes."""
+        return self.variant == "relieff"
+
+    @property
+    def takes_missing(self) -> bool:  # type: ignore[override]
+        """Whether X may have missing values: not for the variants of Relief, whose distances need all values."""
+        return self.variant == "relieff"
 
     def _check_parameters(self) -> None:
-        check_choice("variant", self.variant, ("relieff", "nearest", "feast"))
+        check_choice("variant", self.variant, get_args(Variant))
+        check_choice("task", self.task, get_args(Task))
         check_number("n_neighbors", self.n_neighbors, minimum=1, strict=False, whole=True)
 
     def _score_features(self, X: Any, targets: Targets) -> Scored:
-        codes = targets.Y.argmax(axis=1)
+        if targets.codes is None:
+            return Scored(scores=rrelieff_scores(X, targets.Y[:, 0], int(self.n_neighbors)))
+        codes = targets.codes
         if self.variant == "relieff":
             return Scored(scores=relieff_scores(X, codes, targets.Y.mean(axis=0), int(self.n_neighbors)))
         search = find_nearest if self.variant == "nearest" else walk_like_feast
@@ -139,7 +167,55 @@ def relieff_scores(X: Any, codes: Array, priors: Array, n_neighbors: int) -> Arr
         sp.csr_array(weigh_neighbours(distances, rows, codes, priors, n_neighbors))
         for rows, distances in distances_by_row(scaled, "cityblock")
     ]
-    return weighted_differences(scaled, sp.vstack(blocks, format="csr")) / len(codes)
+    weights = sp.vstack(blocks, format="csr")
+    if observed(scaled) is None:
+        return weighted_differences(scaled, weights) / len(codes)
+    return mean_differences(scaled.on_host(), weights, codes) / len(codes)
+
+
+def rrelieff_scores(X: Any, y: Array, n_neighbors: int) -> Array:
+    """Compute the RReliefF scores, for numbers as targets.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        Data.
+    y : array of shape (n_samples,)
+        Targets, of which two differ.
+    n_neighbors : int
+        Number of neighbours.
+
+    Returns
+    -------
+    array of shape (n_features,)
+        Scores. Where no neighbours differ in their targets, or all do as much as two can, the term about them is 0.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0], [2.0, 1.0]])
+    >>> rrelieff_scores(X, np.array([0.0, 0.0, 1.0, 1.0]), n_neighbors=3)
+    array([ 1. , -0.5])
+    """
+    scaled, goals = Columns(X).in_unit_range(), Columns(y[:, None]).in_unit_range().on_host()[:, 0]
+    k = min(n_neighbors, len(y) - 1)
+    blocks = [sp.csr_array(nearest(distances, k).astype(float)) for _, distances in distances_by_row(scaled, "cityblock")]
+    near = sp.vstack(blocks, format="csr")
+    apart = near.copy()
+    apart.data = np.abs(goals[near.nonzero()[0]] - goals[near.indices])
+    of_both, of_all = weighted_differences(scaled, apart), weighted_differences(scaled, near)
+    n_apart, n_pairs = (count_pairs(weights, observed(scaled)) for weights in (apart, near))
+    return _shares(of_both, n_apart) - _shares(of_all - of_both, n_pairs - n_apart)
+
+
+def count_pairs(weights: sp.csr_array, is_seen: Array | None) -> Any:
+    """Return the sum of the weights of all pairs; per feature, of those that have a value of it, where some are missing."""
+    if is_seen is None:
+        return np.float64(weights.sum())
+    return (is_seen * (weights @ is_seen.astype(np.float64))).sum(axis=0)
+
+
+def _shares(values: Array, totals: Any) -> Array:
+    return np.divide(values, totals, out=np.zeros_like(values), where=totals > 0.0)
 
 
 def relief_scores(X: Any, codes: Array, search: Search) -> Array:
@@ -169,39 +245,6 @@ def relief_scores(X: Any, codes: Array, search: Search) -> Array:
     return scaled.place.fetch(scaled.joined(found)) / len(codes)
 
 
-def distances_by_row(X: Any, metric: str) -> Iterator[tuple[Array, Array]]:
-    """Yield blocks of sample indices with their distances to all samples; the distance to itself is infinite.
-
-    Distances are rounded to ``DISTANCE_BITS``, so that rounding errors do not decide between equal distances.
-    """
-    columns = as_columns(X)
-    n_samples = columns.shape[0]
-    n_rows = max(1, DISTANCES_AT_A_TIME // n_samples)
-    for start in range(0, n_samples, n_rows):
-        mantissa, exponent = np.frexp(distances_from(columns, slice(start, min(start + n_rows, n_samples)), metric))
-        np.rint(np.ldexp(mantissa, DISTANCE_BITS, out=mantissa), out=mantissa)
-        distances = np.ldexp(mantissa, exponent - DISTANCE_BITS, out=mantissa)
-        rows = np.arange(start, start + len(distances))
-        distances[rows - start, rows] = np.inf
-        yield rows, distances
-
-
-def distances_from(columns: Columns, rows: slice, metric: str) -> Array:
-    """Return the distances of some samples to all samples, on the host."""
-    if columns.place.is_host:
-        ((_, X),) = columns.parts()
-        return cdist(X[rows], X, metric)
-    xp, total = columns.xp, 0.0
-    for _, part in columns.parts():
-        # Differences of several samples at once where features are few; the Gram matrix would lose digits.
-        step, blocks = max(1, _columns.PART_ELEMENTS // max(1, part.shape[0] * part.shape[1])), []
-        for start in range(rows.start, rows.stop, step):
-            differences = part[start : min(start + step, rows.stop), None, :] - part[None, :, :]
-            blocks.append(xp.sum(xp.abs(differences) if metric == "cityblock" else differences * differences, axis=2))
-        total = total + xp.concat(blocks, axis=0)
-    return columns.place.fetch(total if metric == "cityblock" else xp.sqrt(total))
-
-
 def weigh_neighbours(distances: Array, rows: Array, codes: Array, priors: Array, n_neighbors: int) -> Array:
     """Return the weight of each pair in the ReliefF sum: negative for near hits, positive for near misses, else 0.
 
@@ -219,59 +262,6 @@ def weigh_neighbours(distances: Array, rows: Array, codes: Array, priors: Array,
         is_near = nearest(distances[np.ix_(other, members)], n_misses)
         weights[np.ix_(other, members)] = is_near * (share / n_misses)[:, None]
     return weights
-
-
-def nearest(distances: Array, k: int) -> Array:
-    """Return a mask of the k smallest distances of each row; ties go to the higher index.
-
-    Examples
-    --------
-    >>> nearest(np.array([[1.0, 2.0, 0.0, 2.0, 2.0]]), 3)
-    array([[ True, False,  True, False,  True]])
-    """
-    kth = np.partition(distances, k - 1, axis=1)[:, k - 1 : k]
-    is_closer, is_tied = distances < kth, distances == kth
-    n_open = k - is_closer.sum(axis=1, keepdims=True)
-    n_tied_from_here = np.cumsum(is_tied[:, ::-1], axis=1)[:, ::-1]
-    return is_closer | (is_tied & (n_tied_from_here <= n_open))
-
-
-def weighted_differences(X: Any, weights: sp.csr_array) -> Array:
-    """Return the sum of ``weights[i, m] * |X[i] - X[m]|`` over all pairs, for every feature, on the host.
-
-    Examples
-    --------
-    >>> weighted_differences(np.array([[0.0, 5.0], [2.0, 2.0]]), sp.csr_array([[0.0, 10.0], [1.0, 0.0]]))
-    array([22., 33.])
-    """
-    # The difference is symmetric and most neighbours are mutual, so adding both weights halves the work.
-    pairs = sp.triu(weights + weights.T, k=1, format="csr")
-    most = max(1, int(np.diff(pairs.indptr).max()))
-    columns = as_columns(X)
-    return columns.place.fetch(
-        columns.joined(
-            [sum_differences(strip, pairs) for _, strip in columns.strips(width=max(64, DIFFERENCES_AT_A_TIME // most))]
-        )
-    )
-
-
-def sum_differences(strip: Any, pairs: sp.csr_array) -> Any:
-    """Return the weighted sum of the differences of all pairs, for each column of a strip of X, where it is."""
-    place = Place(strip)
-    total = place.xp.zeros_like(strip[0, :])
-    if place.is_host:  # sample by sample, in the cache of a processor
-        for i, (begin, end) in enumerate(zip(pairs.indptr[:-1], pairs.indptr[1:], strict=True)):
-            differences = strip[pairs.indices[begin:end]]
-            differences -= strip[i]
-            np.abs(differences, out=differences)
-            total += pairs.data[begin:end] @ differences
-        return total
-    listed, step = pairs.tocoo(), max(1, _columns.PART_ELEMENTS // strip.shape[1])
-    for start in range(0, listed.nnz, step):
-        first, second, shares = (place.send(of[start : start + step]) for of in (listed.row, listed.col, listed.data))
-        ends = (place.xp.take(strip, samples, axis=0) for samples in (first, second))
-        total = total + shares @ place.xp.abs(next(ends) - next(ends))
-    return total
 
 
 def find_nearest(distances: Array, is_same: Array) -> tuple[Array, Array]:

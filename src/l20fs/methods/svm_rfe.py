@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import numbers
 import warnings
-from typing import NamedTuple, get_args
+from typing import Any, NamedTuple, Self, get_args
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.svm import SVC
+from sklearn.svm import SVC, SVR
 
 from l20fs.design import Scale
-from l20fs.design.column_scale import scaled
+from l20fs.design.column_scale import ColumnScale, scaled
+from l20fs.design.moments import measure
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Callback, Progress, Scored, ScoringSelector, warn_not_converged
 from l20fs.inputs.targets import Targets
 from l20fs.inputs.validation import check_choice, check_number
 from l20fs.objective.prox import order_descending, squared_row_norms
-from l20fs.typing import Array
+from l20fs.typing import Array, Task
 
 #: Minimum of the default of ``max_features``.
 FINE_FEATURES = 100
@@ -32,7 +35,9 @@ class SVMRFE(ScoringSelector):
     .. math:: \min_{w_c, b_c} \tfrac12 \|w_c\|^2 + C \sum_i \max(0, 1 - y_{ic} (x_i' w_c + b_c)), \qquad y_{ic} = \pm 1
 
     and the features with the smallest :math:`c_j = \sum_c w_{jc}^2` are eliminated. The machines are fitted on the Gram
-    matrix of the samples, so that their cost does not depend on the number of features.
+    matrix of the samples, so that their cost does not depend on the number of features. Where y holds numbers, which are
+    divided by their deviation, there is one machine, for the loss :math:`\max(0, |y_i - x_i' w - b| - \epsilon)`. A sparse
+    X stays sparse.
 
     Parameters
     ----------
@@ -47,9 +52,14 @@ class SVMRFE(ScoringSelector):
     max_features : int or None, default=None
         Half of the features are eliminated per round while more than twice this number remain, then one per round. None:
         100, or ``n_features_to_select`` at the time of the fit if that is larger.
-    step : int or None, default=None
-        Number of features to eliminate per round, throughout; 1 is the slowest and most careful. None: the schedule of
-        ``max_features``.
+    step : int, float or None, default=None
+        Number of features to eliminate per round, throughout, or a share of all features below 1; 1 is the slowest and most
+        careful. None: the schedule of ``max_features``.
+    task : {"auto", "classification", "regression"}, default="auto"
+        What y holds: labels, or numbers. ``"auto"``: numbers if it has fractions, else labels; with a warning if it takes
+        numbers for labels and most of these classes have one or two samples.
+    epsilon : float, default=0.1
+        Error of a number that costs nothing, in deviations of y.
     tol : float, default=1e-4
         Tolerance of the optimality conditions of a machine. Its kernel is stored in single precision, so that less than
         1e-5 is rarely reached.
@@ -75,7 +85,7 @@ class SVMRFE(ScoringSelector):
     n_iter_ : int
         Largest number of iterations of a machine.
     classes_ : array of shape (n_classes,)
-        Class labels in sorted order.
+        Class labels in sorted order, if y holds labels.
 
     References
     ----------
@@ -95,6 +105,8 @@ class SVMRFE(ScoringSelector):
         cost="O(N^2 d), then O(N d C) and C fits of O(N^2) to O(N^3) per round",
     )
     takes_any_size = True
+    takes_sparse = True
+    takes_numbers = True
 
     n_survivors_: Array
     criteria_: Array
@@ -107,7 +119,9 @@ class SVMRFE(ScoringSelector):
         C: float = 1.0,
         scale: Scale = "zscore",
         max_features: int | None = None,
-        step: int | None = None,
+        step: int | float | None = None,
+        task: Task = "auto",
+        epsilon: float = 0.1,
         tol: float = 1e-4,
         max_iter: int = 100_000,
         callback: Callback | None = None,
@@ -117,29 +131,68 @@ class SVMRFE(ScoringSelector):
         self.scale = scale
         self.max_features = max_features
         self.step = step
+        self.task = task
+        self.epsilon = epsilon
         self.tol = tol
         self.max_iter = max_iter
         self.callback = callback
 
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the selector: eliminate features until two are left.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Finite numbers.
+        y : array of shape (n_samples,)
+            Class labels of any type, or numbers; see ``task``.
+        sample_weight : array of shape (n_samples,), optional
+            How often each sample counts: weight 2 is the same as the sample twice, 0 leaves it out.
+
+        Returns
+        -------
+        self
+            The fitted selector.
+        """
+        with self._fitting():
+            self._learn(*self._prepare(X, y, sample_weight))
+            self._warn_if_short()
+        return self
+
     def _check_parameters(self) -> None:
         check_number("C", self.C, minimum=0.0)
+        check_number("epsilon", self.epsilon, minimum=0.0, strict=False)
         check_choice("scale", self.scale, get_args(Scale))
+        check_choice("task", self.task, get_args(Task))
         check_number("tol", self.tol, minimum=1e-12, strict=False)
         check_number("max_iter", self.max_iter, minimum=1, strict=False, whole=True)
-        for name in ("max_features", "step"):
-            if getattr(self, name) is not None:
-                check_number(name, getattr(self, name), minimum=1, strict=False, whole=True)
+        if self.max_features is not None:
+            check_number("max_features", self.max_features, minimum=1, strict=False, whole=True)
+        if isinstance(self.step, numbers.Real) and not isinstance(self.step, numbers.Integral):
+            check_number("step", self.step, minimum=0.0, below=1.0)
+        elif self.step is not None:
+            check_number("step", self.step, minimum=1, strict=False, whole=True)
 
-    def _score_features(self, X: Array, targets: Targets) -> Scored:
+    def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
+        weights = targets.sample_weight
+        if weights is not None and not weights.all():  # samples of weight 0 are not there
+            kept = np.flatnonzero(weights)
+            X, codes = X[kept], None if targets.codes is None else targets.codes[kept]
+            targets = targets._replace(Y=targets.Y[kept], codes=codes, sample_weight=weights[kept])
+        super()._learn(X, targets, **extra)
+
+    def _score_features(self, X: Any, targets: Targets) -> Scored:
+        weights = targets.sample_weight
         # The bias is not penalised, so centring does not change the machines; it keeps the Gram matrix accurate.
-        survivors = Survivors(scaled(X, self.scale))
-        signs = class_signs(targets)
+        survivors = Survivors(divided_rows(X, self.scale, weights))
+        goals = class_signs(targets) if targets.codes is not None else standardised(targets.Y[:, 0], weights)
+        machine = Machine(self.C, None if targets.codes is not None else self.epsilon, self.tol, self.max_iter)
         chunks: list[tuple[Array, Array]] = []
         sizes: list[int] = []
         violation, self.n_iter_ = 0.0, 1
         while len(survivors.index):
             sizes.append(len(survivors.index))
-            machines = fit_machines(survivors.gram, signs, C=self.C, tol=self.tol, max_iter=self.max_iter)
+            machines = fit_machines(survivors.gram, goals, machine, weights)
             violation, self.n_iter_ = max(violation, machines.violation), max(self.n_iter_, machines.n_iter)
             criteria = squared_row_norms(survivors.columns @ machines.dual)
             order = order_descending(criteria)
@@ -163,7 +216,7 @@ class SVMRFE(ScoringSelector):
             FINE_FEATURES, self._n_wanted(self.n_features_to_select, self.n_features_in_)
         )
         if self.step is not None:
-            n_kept = n_features - self.step
+            n_kept = n_features - (int(self.step) if self.step >= 1 else max(1, int(self.step * self.n_features_in_)))
         elif n_features > 2 * max_features:
             n_kept = n_features // 2
         else:
@@ -172,20 +225,30 @@ class SVMRFE(ScoringSelector):
         return n_kept if n_kept > 1 else 0
 
 
+def divided_rows(X: Any, scale: Scale, weights: Array | None) -> Any:
+    """Return the features as rows, divided by the rule ``scale``: centred if X is dense, as they are if it is sparse."""
+    if not sp.issparse(X):
+        return np.ascontiguousarray(scaled(X, scale, weights).T)
+    divisors = ColumnScale.of(measure(X, weights), scale, np.dtype(np.float64)).scale
+    rows = sp.csr_array(X.T, dtype=np.float64, copy=True)
+    rows.data /= np.repeat(divisors, np.diff(rows.indptr))
+    return rows
+
+
 class Survivors:
     """Remaining features: their indices, their columns stored as rows, and the Gram matrix of the samples.
 
     An eliminated column x is subtracted from the Gram matrix as x x', so that the cost of an update does not depend on the
-    number of remaining features.
+    number of remaining features. Sparse columns are not centred, but their Gram matrix is, which comes to the same.
     """
 
-    def __init__(self, X: Array) -> None:
-        self.index = np.arange(X.shape[1])
-        self.columns = np.ascontiguousarray(X.T)
+    def __init__(self, columns: Any) -> None:
+        self.index = np.arange(columns.shape[0])
+        self.columns = columns
         self._compute_gram()
 
     def _compute_gram(self) -> None:
-        self.gram = self.columns.T @ self.columns
+        self.gram = _gram_of(self.columns)
         self._fresh_trace = np.trace(self.gram)
 
     def keep(self, kept: Array) -> None:
@@ -195,10 +258,55 @@ class Survivors:
         dropped = self.columns[is_dropped]
         self.index, self.columns = self.index[kept], self.columns[kept]
         # Subtracting more columns than remain costs more than a new product.
-        if len(dropped) < len(kept):
-            self.gram -= dropped.T @ dropped
-        if len(dropped) >= len(kept) or np.trace(self.gram) < STALE_SHARE * self._fresh_trace:
+        n_dropped = int(is_dropped.sum())
+        if n_dropped < len(kept):
+            self.gram -= _gram_of(dropped)
+        if n_dropped >= len(kept) or np.trace(self.gram) < STALE_SHARE * self._fresh_trace:
             self._compute_gram()
+
+
+def _gram_of(columns: Any) -> Array:
+    """Return the Gram matrix of the samples of columns stored as rows; of sparse ones, as if they were centred."""
+    if not sp.issparse(columns):
+        return columns.T @ columns
+    gram = (columns.T @ columns).toarray()
+    means = gram.mean(axis=0)
+    return gram - means - (means - means.mean())[:, None]
+
+
+class Machine(NamedTuple):
+    """Settings of a machine; ``epsilon`` is None for a class versus the rest."""
+
+    C: float
+    epsilon: float | None
+    tol: float
+    max_iter: int
+
+    def fit(self, gram: Array, goal: Array, weights: Array | None) -> Any:
+        """Fit it on the Gram matrix of the samples."""
+        settings = {"kernel": "precomputed", "C": self.C, "tol": self.tol, "max_iter": self.max_iter}
+        machine = SVC(**settings) if self.epsilon is None else SVR(epsilon=self.epsilon, **settings)
+        with warnings.catch_warnings():
+            # The selector warns once for all rounds, with the largest violation.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return machine.fit(gram, goal, sample_weight=weights)
+
+    def violation(self, gram: Array, goal: Array, dual: Array, weights: Array | None) -> float:
+        """Return the violation of the Karush-Kuhn-Tucker conditions by a dual solution; not positive at an optimum.
+
+        With e = goal - gram @ dual, it is the largest e among the samples whose dual weight can increase minus the smallest
+        among those whose dual weight can decrease; of numbers, less what the change of its size costs.
+        """
+        error, most = goal - gram @ dual, self.C if weights is None else self.C * weights
+        if self.epsilon is None:
+            may_rise, may_fall = (
+                np.where(goal > 0.0, dual < most, dual < 0.0),
+                np.where(goal > 0.0, dual > 0.0, dual > -most),
+            )
+            return float(error[may_rise].max() - error[may_fall].min())
+        rising = error - np.where(dual >= 0.0, self.epsilon, -self.epsilon)
+        falling = error + np.where(dual <= 0.0, self.epsilon, -self.epsilon)
+        return float(rising[dual < most].max() - falling[dual > -most].min())
 
 
 class Machines(NamedTuple):
@@ -215,36 +323,33 @@ class Machines(NamedTuple):
 def class_signs(targets: Targets) -> Array:
     """Return a row of signs per machine: 1 for the class, -1 for the rest.
 
-    Two classes share one machine, for the class of the first sample, so that renaming the classes changes nothing.
+    Two classes share one machine, for the class of the first sample, so that renaming the classes changes nothing. A class
+    without samples has none.
     """
     signs = np.where(targets.Y.T > 0.0, 1.0, -1.0)
+    signs = signs[(signs > 0.0).any(axis=1)]
     return signs[signs[:, 0] > 0.0] if len(signs) == 2 else signs
 
 
-def fit_machines(gram: Array, signs: Array, *, C: float, tol: float, max_iter: int) -> Machines:
-    """Fit a support vector machine per row of ``signs`` on the Gram matrix of the samples."""
-    dual = np.zeros((len(gram), len(signs)))
-    violation, n_iter = 0.0, 0
-    for column, sign in enumerate(signs):
-        machine = SVC(kernel="precomputed", C=C, tol=tol, max_iter=max_iter)
-        with warnings.catch_warnings():
-            # The selector warns once for all rounds, with the largest violation.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            machine.fit(gram, sign)
-        dual[machine.support_, column] = machine.dual_coef_[0]
-        n_iter = max(n_iter, int(machine.n_iter_[0]))
-        if machine.fit_status_ != 0:
-            violation = max(violation, optimality_violation(gram, sign, dual[:, column], C))
-    return Machines(dual, violation, n_iter)
+def standardised(y: Array, weights: Array | None) -> Array:
+    """Return numbers with mean 0 and deviation 1, as a row.
 
-
-def optimality_violation(gram: Array, sign: Array, dual: Array, C: float) -> float:
-    """Return the violation of the Karush-Kuhn-Tucker conditions by a dual solution; not positive at an optimum.
-
-    With e = sign - gram @ dual, it is the largest e among the samples whose dual weight can increase minus the smallest
-    among those whose dual weight can decrease.
+    Examples
+    --------
+    >>> standardised(np.array([1.0, 3.0]), None)
+    array([[-1.,  1.]])
     """
-    error = sign - gram @ dual
-    may_rise = np.where(sign > 0.0, dual < C, dual < 0.0)
-    may_fall = np.where(sign > 0.0, dual > 0.0, dual > -C)
-    return float(error[may_rise].max() - error[may_fall].min())
+    return divided_rows(y[:, None], "zscore", weights)
+
+
+def fit_machines(gram: Array, goals: Array, machine: Machine, weights: Array | None = None) -> Machines:
+    """Fit a support vector machine per row of ``goals``, signs or numbers, on the Gram matrix of the samples."""
+    dual = np.zeros((len(gram), len(goals)))
+    violation, n_iter = 0.0, 0
+    for column, goal in enumerate(goals):
+        fitted = machine.fit(gram, goal, weights)
+        dual[fitted.support_, column] = fitted.dual_coef_[0]
+        n_iter = max(n_iter, int(np.max(fitted.n_iter_)))
+        if fitted.fit_status_ != 0:
+            violation = max(violation, machine.violation(gram, goal, dual[:, column], weights))
+    return Machines(dual, violation, n_iter)
