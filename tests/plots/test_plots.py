@@ -613,7 +613,7 @@ def test_estimators_of_another_kind_are_refused(name):
 @pytest.mark.parametrize("make", [*NAMED, score_display])
 def test_without_matplotlib_the_message_names_the_extra(make, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ModuleNotFoundError, match=r"Plots need matplotlib: pip install 'l20fs\[cli\]'"):
+    with pytest.raises(ModuleNotFoundError, match=r"Plots need matplotlib: pip install 'l20fs\[plots\]'"):
         make(["a", "b"])
 
 
