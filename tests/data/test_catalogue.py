@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from scipy.io import savemat
 
 from l20fs.data import MissingDataError, containers, find_data_dir, import_dataset, load_dataset, load_srbct, paper_sets
+from l20fs.data import store as store_module
 from l20fs.data.catalogue import CatalogueEntry, class_codes, content_digest
 from l20fs.data.readers import DataError, UnknownColumnError, limits
-from l20fs.data import store as store_module
 from l20fs.data.store import check_name, known_names
 
 NAMES = ["brain", "breast3", "leukemia", "lung", "lymphoma", "nci", "prostate", "srbct"]
