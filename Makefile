@@ -138,7 +138,7 @@ $(VENV)/dev.stamp: pyproject.toml
 .PHONY: test-oldest test-newest test-core test-extras dist check-package
 INSTALL  = -m pip install --quiet --disable-pip-version-check
 PYTEST   = OMP_NUM_THREADS=1 PYTHONPATH=tests $(1)/bin/python -m pytest -n 2 -q
-WITH_CLI = cli experiments
+WITH_CLI = tests/cli src/l20fs/cli tests/experiments src/l20fs/experiments tests/fuzz tests/data/test_fuzz.py
 
 test-oldest: .venv-oldest/stamp
 	$(call PYTEST,.venv-oldest) $(ARGS)
@@ -161,7 +161,7 @@ test-newest: .venv-newest/stamp
 	touch $@
 
 test-core: .venv-core/stamp
-	$(call PYTEST,.venv-core) -p core_only $(foreach room,$(WITH_CLI),--ignore tests/$(room) --ignore src/l20fs/$(room)) $(ARGS)
+	$(call PYTEST,.venv-core) -p core_only $(foreach place,$(WITH_CLI),--ignore $(place)) $(ARGS)
 
 .venv-core/stamp: pyproject.toml
 	$(PYTHON) -m venv .venv-core

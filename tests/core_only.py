@@ -27,7 +27,11 @@ def missing_package(error: BaseException, last_file: str) -> str | None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector):
-    report = yield
+    try:
+        report = yield
+    except SystemExit as error:  # of l20fs.cli
+        longrepr = (str(collector.path), 0, f"Skipped: {missing_package(error, '')}")
+        return pytest.CollectReport(collector.nodeid, "skipped", longrepr, [])
     told = re.findall(r"^E +ModuleNotFoundError: No module named '(\w+)", str(report.longrepr), flags=re.MULTILINE)
     if report.failed and told:
         report.outcome, report.longrepr = "skipped", (str(collector.path), 0, f"Skipped: needs the package {told[-1]}")

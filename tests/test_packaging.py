@@ -27,7 +27,9 @@ def test_the_version_has_one_place():
     assert PROJECT["dynamic"] == ["version", "readme"]
     (newest, *_) = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
     (cited,) = re.findall(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(), flags=re.MULTILINE)
-    (recipe,) = re.findall(r'^  version: "(\S+)"$', (ROOT / "packaging/conda-forge/recipe.yaml").read_text(), flags=re.MULTILINE)
+    (recipe,) = re.findall(
+        r'^  version: "(\S+)"$', (ROOT / "packaging/conda-forge/recipe.yaml").read_text(), flags=re.MULTILINE
+    )
     assert newest == cited == recipe == l20fs.__version__
 
 
@@ -57,7 +59,9 @@ def test_the_image_installs_extras_that_exist():
 
 def test_every_version_of_python_is_tested_that_is_promised():
     promised = {name.rpartition(" ")[2] for name in PROJECT["classifiers"] if re.search(r":: 3\.\d+$", name)}
-    (listed,) = re.findall(r"^        python: \[(.*)\]$", (ROOT / ".github/workflows/test.yml").read_text(), flags=re.MULTILINE)
+    (listed,) = re.findall(
+        r"^        python: \[(.*)\]$", (ROOT / ".github/workflows/test.yml").read_text(), flags=re.MULTILINE
+    )
     assert promised == set(re.findall(r"3\.\d+", listed))
     assert min(promised, key=lambda name: int(name[2:])) == PROJECT["requires-python"].removeprefix(">=")
 
