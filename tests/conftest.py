@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 
 # scikit-learn runs its array API check only if SciPy's dispatch was switched on before SciPy is imported.
@@ -43,3 +44,12 @@ def paper_set():
             return stored["X"].astype(np.float64), stored["y"]
 
     return load
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say how many tests were skipped, and why."""
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in terminalreporter.stats.get("skipped", ()))
+    if reasons:
+        terminalreporter.section(f"{reasons.total()} skipped tests, by reason")
+        for reason, n_tests in reasons.most_common():
+            terminalreporter.write_line(f"{n_tests:6} {reason}")

@@ -729,7 +729,7 @@ def test_without_anndata_the_extra_is_named(monkeypatch):
     with pytest.raises(ModuleNotFoundError, match=re.escape("pip install 'l20fs[h5ad]'")):
         select_genes(adata, "type")
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert "anndata>=0.11" in extras["h5ad"]
+    assert "anndata>=0.12" in extras["h5ad"]
 
 
 @pytest.mark.parametrize("view", [False, True])

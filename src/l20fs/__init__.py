@@ -34,7 +34,7 @@ __all__ = [
     "Swap",
     "paper_settings",
 ]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 #: The module of each public name, which is loaded when the name is first used.
 _MODULES = {

@@ -71,6 +71,15 @@ def amounts():
     return memory_limit(None), memory.available_memory()
 
 
+def test_without_sysconf_psutil_knows_the_machine(monkeypatch):
+    """As on Windows; without either it is taken for one of 8 GB."""
+    psutil, by_sysconf = pytest.importorskip("psutil"), memory._installed()
+    monkeypatch.delattr("os.sysconf")
+    assert memory._installed() == psutil.virtual_memory().total == by_sysconf
+    monkeypatch.setitem(sys.modules, "psutil", None)
+    assert memory._installed() == 2**33
+
+
 FIRST = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
 SECOND = ("memory.max", "memory.current", "inactive_file")
 

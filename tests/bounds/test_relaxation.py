@@ -192,7 +192,7 @@ def test_a_stronger_ridge_or_fewer_features_raise_the_value():
 
 def test_a_wide_sparse_problem_stays_sparse():
     random = np.random.default_rng(0)
-    X = sp.random_array((300, 20000), density=0.003, format="csr", rng=random)
+    X = sp.random_array((300, 20000), density=0.003, format="csr", random_state=random)
     problem = LeastSquares(X, random.standard_normal((300, 2)), ridge=1.0)
     tracemalloc.start()
     solve(problem, 5, tol=1e-3, start=np.arange(40))

@@ -124,3 +124,11 @@ def test_reproduce_without_its_data(tmp_path, capsys, arguments, message):
     assert run(["reproduce", *arguments, "-o", str(tmp_path / "out"), "--data-dir", str(tmp_path / "nothing")]) == 3
     assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("command", [["compare", "srbct"], ["reproduce", "accuracy"]], ids=lambda words: words[0])
+def test_without_matplotlib_the_extra_is_named_before_any_work(tmp_path, capsys, monkeypatch, command):
+    monkeypatch.setattr("l20fs.cli.folder.find_spec", {"matplotlib": None}.get)
+    assert run([*command, "-o", str(tmp_path / "out")]) == 2
+    assert "The figures need matplotlib, which is not installed: pip install 'l20fs[cli,plots]'" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

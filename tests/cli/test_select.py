@@ -344,7 +344,7 @@ def test_a_sparse_h5ad_file_stays_sparse(tmp_path, capsys, monkeypatch):
     anndata = pytest.importorskip("anndata")
     rng = np.random.default_rng(0)
     labels = np.repeat(["a", "b", "c"], 40)
-    X = sp.random_array((120, 300), density=0.1, rng=rng, format="csr")
+    X = sp.random_array((120, 300), density=0.1, random_state=rng, format="csr")
     X = sp.csr_array(X + sp.csr_array(np.where(np.arange(300) < 6, 1.0, 0.0) * (rng.random((120, 300)) < 0.1)))
     X.data[:] += 0.1
     adata = anndata.AnnData(sp.csr_matrix(X))

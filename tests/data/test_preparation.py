@@ -240,7 +240,7 @@ def test_what_has_no_value_at_all_is_left_out(tmp_path):
 
 
 def test_gaps_of_a_sparse_matrix(tmp_path):
-    X = sp.random_array((12, 5), density=0.5, rng=np.random.default_rng(0)).toarray()
+    X = sp.random_array((12, 5), density=0.5, random_state=np.random.default_rng(0)).toarray()
     X[3, 1] = X[5, 2] = np.nan
     (tmp_path / "labels.txt").write_text("\n".join(LABELS))
     options = {"labels": tmp_path / "labels.txt"}

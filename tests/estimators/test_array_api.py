@@ -8,7 +8,7 @@ import inspect
 import numpy as np
 import pytest
 import sklearn
-from libraries import ARRAY_API_FAILURES, MOVERS, array_api_failures
+from libraries import ARRAY_API_FAILURES, MOVERS, array_api_failures, needs_sklearn
 from samples import make_data
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import get_tags
@@ -26,6 +26,7 @@ from l20fs.inputs.devices import Place, as_numpy
 from l20fs.methods import discover
 
 pytestmark = [
+    needs_sklearn("1.9", "its checks of estimators that take arrays of a device have other parameters"),
     pytest.mark.filterwarnings("ignore:n_features_to_select=.* is greater than n_features"),
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
 ]

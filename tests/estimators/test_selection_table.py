@@ -115,7 +115,7 @@ def test_blocks_of_chosen_features_give_the_same(monkeypatch):
 
 
 def test_sparse_stays_sparse_and_no_array_of_features_by_features():
-    X = sp.random_array((2_000, 20_000), density=0.001, format="csr", rng=np.random.default_rng(0))
+    X = sp.random_array((2_000, 20_000), density=0.001, format="csr", random_state=np.random.default_rng(0))
     tracemalloc.start()
     try:
         substitutes(X, np.arange(200), 3)
@@ -275,7 +275,7 @@ def test_unfitted_and_without_pandas(fitted, monkeypatch):
     with pytest.raises(NotFittedError):
         L20Selector().selection_frame()
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ModuleNotFoundError, match=r"needs pandas: pip install 'l20fs\[cli\]'"):
+    with pytest.raises(ModuleNotFoundError, match=r"needs pandas: pip install 'l20fs\[pandas\]'"):
         fitted[0].selection_frame()
 
 

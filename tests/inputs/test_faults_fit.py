@@ -10,10 +10,12 @@ import warnings
 import joblib
 import numpy as np
 import pytest
+import scipy
 import scipy.sparse as sp
 from samples import CONTAINERS, HOMOTOPIES, REPLACING, SOLVERS, assert_same_fit, make_data, make_frame, make_solver
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils.fixes import parse_version
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -368,6 +370,7 @@ def test_e26_large_sparse_data_is_held_at_most_twice(solver, k, scale):
     vectors = (n_samples + n_features) * 8
     beside = 16 * n_classes * vectors if solver in HOMOTOPIES else stored // 32 + 100 * vectors
     assert beside < stored // 6
-    assert peak <= stored + beside
+    copied = 0 if parse_version(scipy.__version__) >= parse_version("1.17") else X.indices.nbytes  # by tocsc() of SciPy
+    assert peak <= stored + copied + beside
     if solver in HOMOTOPIES and scale == "none":  # the line search has worked, with all that it needs
         assert selector.path_.lipschitz[-1] > selector.path_.lipschitz[0]

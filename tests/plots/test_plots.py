@@ -490,6 +490,7 @@ def test_stability_without_what_is_optional():
         StabilityDisplay(frequencies=[0.9, 0.1], names=["a"])
 
 
+@pytest.mark.filterwarnings("ignore:Conversion of an array with ndim:DeprecationWarning")  # by matplotlib before 3.11
 @pytest.mark.parametrize(("n_features", "n_shown"), [(2, 1), (31, 30), (301, 300)])
 def test_stability_of_any_size_is_readable(n_features, n_shown):
     display = StabilityDisplay.from_estimator(fitted_stability(n_features), max_features=n_shown)
@@ -613,7 +614,7 @@ def test_estimators_of_another_kind_are_refused(name):
 @pytest.mark.parametrize("make", [*NAMED, score_display])
 def test_without_matplotlib_the_message_names_the_extra(make, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ModuleNotFoundError, match=r"Plots need matplotlib: pip install 'l20fs\[cli\]'"):
+    with pytest.raises(ModuleNotFoundError, match=r"Plots need matplotlib: pip install 'l20fs\[plots\]'"):
         make(["a", "b"])
 
 

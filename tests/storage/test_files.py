@@ -13,7 +13,7 @@ import threading
 import pytest
 
 from l20fs.storage import files
-from l20fs.storage.files import PART, check_writable, stage, sweep, write_atomically
+from l20fs.storage.files import PART, check_writable, claimed, stage, sweep, write_atomically
 from l20fs.storage.regular_files import NotAFileError
 
 
@@ -146,3 +146,28 @@ def test_a_folder_without_room_is_told_before_the_work(tmp_path, monkeypatch, ca
     monkeypatch.setattr(os, "fsync", fsync)
     with pytest.raises(OSError, match=r"cannot be written to \(Disk quota exceeded\)\. Name another folder"):
         check_writable(tmp_path / "new")
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_without_fcntl_a_folder_is_locked_by_filelock(tmp_path, monkeypatch, there):
+    """As on Windows; the lock file is not in the folder, and a folder that is left empty by an error is removed."""
+    pytest.importorskip("filelock")
+    monkeypatch.setattr(files, "fcntl", None)
+    folder = tmp_path / "out"
+    if there:
+        folder.mkdir()
+    with claimed(folder):
+        assert list(tmp_path.rglob("*")) == [folder]
+        with pytest.raises(BlockingIOError, match="out: another run is writing into this folder"), claimed(folder):
+            pass
+        with claimed(tmp_path / "other"):
+            pass
+    with pytest.raises(KeyError), claimed(folder):
+        raise KeyError
+    assert folder.exists()
+    with pytest.raises(KeyError), claimed(folder / "new"):
+        raise KeyError
+    assert not (folder / "new").exists()
+    monkeypatch.setitem(sys.modules, "filelock", None)
+    with claimed(folder), claimed(folder):  # no lock is better than no results
+        pass

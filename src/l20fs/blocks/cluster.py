@@ -129,10 +129,10 @@ class Cluster:
     @contextmanager
     def _clear_errors(self) -> Iterator[None]:
         """Turn errors of a lost cluster into one that says what to do; errors of the tasks themselves pass."""
-        from distributed import CancelledError, KilledWorker, client
+        from distributed import CancelledError, KilledWorker
+        from distributed.client import ClosedClientError
         from distributed.comm.core import CommClosedError
 
-        closed = getattr(client, "ClosedClientError", CommClosedError)  # a plain Exception in earlier versions
         cancelled = (CancelledError, asyncio.CancelledError, concurrent.futures.CancelledError)
         try:
             yield
@@ -141,12 +141,8 @@ class Cluster:
                 f"A block of X was lost with its worker several times ({error}). It probably does not fit into the memory "
                 f"of a worker: {SMALLER}."
             ) from error
-        except (*cancelled, closed, CommClosedError) as error:
+        except (*cancelled, ClosedClientError, CommClosedError) as error:
             raise self._lost() from error
-        except Exception as error:
-            if type(error) is Exception and self.is_closed:
-                raise self._lost() from error
-            raise
 
     def _lost(self) -> LostClusterError:
         return LostClusterError(f"The connection to {self.name} was lost during the fit. {AGAIN}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -77,12 +77,25 @@ def format_bytes(size: float) -> str:
     return f"{size:.0f} bytes"
 
 
+def of_psutil(ask: Callable[[Any], int]) -> int | None:
+    """Return what psutil answers on Windows and macOS; None where it is not installed.
+
+    It knows neither control groups nor ``ulimit``, so that Linux is asked directly.
+    """
+    try:
+        import psutil
+
+        return ask(psutil)
+    except (ImportError, OSError):
+        return None
+
+
 def _installed() -> int:
     """Return the memory of this machine; 8 GB if it is unknown."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
-        return 2**33
+        return of_psutil(lambda psutil: int(psutil.virtual_memory().total)) or 2**33
 
 
 def allowed_memory() -> int:
@@ -106,10 +119,7 @@ def _free() -> int | None:
                 return int(line.split()[1]) * 1024
     except (OSError, ValueError, IndexError):
         pass
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):  # not on every system
-        return None
+    return of_psutil(lambda psutil: int(psutil.virtual_memory().available))
 
 
 def _groups(root: Path = Path("/sys/fs/cgroup"), groups: Path = Path("/proc/self/cgroup")) -> Iterator[tuple[int, int]]:

@@ -163,7 +163,7 @@ def _open(path: Path) -> tuple[Any, Any]:
         try:
             return open_store(layout), layout
         except ModuleNotFoundError:
-            raise ModuleNotFoundError("A .zarr store needs zarr: pip install zarr.") from None
+            raise ModuleNotFoundError("A .zarr store needs zarr: pip install 'l20fs[zarr]'.") from None
     if suffix in (".h5ad", ".h5", ".hdf5"):
         try:
             import h5py

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 from rich.box import SIMPLE_HEAD
 
-from l20fs.cli.folder import OutputFolder
+from l20fs.cli.folder import OutputFolder, require_plots
 from l20fs.cli.options import DataOptions, check_scoring, data_options, scoring_option
 from l20fs.cli.output import Table, cell_bars, note, show, show_json, show_tables, tell_results
 from l20fs.cli.parameter_types import FEATURES, JOBS, SEED, Count
@@ -90,6 +90,7 @@ def compare(
     """
     import scipy.sparse as sp
 
+    require_plots()
     from l20fs.cli.load import load, nuisances_of
     from l20fs.data.readers import DataError
     from l20fs.experiments import compare as comparison

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import click
 
 from l20fs.storage.result_folder import ResultFolder, TakenFolderError
@@ -16,3 +18,9 @@ class OutputFolder(ResultFolder):
             super().check(force=force, resume=resume, data=data)
         except TakenFolderError as error:
             raise click.UsageError(str(error)) from error
+
+
+def require_plots() -> None:
+    """Raise an error before any work is done if the figures of a command cannot be drawn."""
+    if find_spec("matplotlib") is None:
+        raise click.UsageError("The figures need matplotlib, which is not installed: pip install 'l20fs[cli,plots]'")

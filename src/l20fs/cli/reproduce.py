@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from l20fs.cli.data import data_dir_option
-from l20fs.cli.folder import OutputFolder
+from l20fs.cli.folder import OutputFolder, require_plots
 from l20fs.cli.output import cell_bars, note, show
 from l20fs.cli.parameter_types import JOBS
 from l20fs.text import did_you_mean, joined
@@ -90,6 +90,7 @@ def reproduce(
       l20fs reproduce accuracy -o out --datasets srbct
       l20fs reproduce all -o out --data-dir data
     """
+    require_plots()
     from l20fs.data.catalogue import paper_sets
     from l20fs.experiments.reproduce import Reproduction
     from l20fs.report.index import PAGE

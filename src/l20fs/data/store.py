@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
+from platformdirs import user_cache_dir
 
 from l20fs.data.builtin import load_srbct
 from l20fs.data.catalogue import Status, as_float32, class_codes, content_digest, judge, paper_sets
@@ -20,9 +20,6 @@ from l20fs.storage.files import check_writable, sweep, write_atomically
 from l20fs.typing import Array
 
 ENVIRONMENT = "L20FS_DATA_DIR"
-
-#: Cache folder by platform: environment variable, and path below the home folder if it is not set.
-CACHES = {"win32": ("LOCALAPPDATA", "AppData/Local"), "darwin": ("", "Library/Caches")}
 
 #: Valid names of data sets: never a path, and unique on case-insensitive file systems.
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -94,13 +91,8 @@ def find_data_dir(option: str | os.PathLike[str] | None = None) -> Path:
         return Path(option)
     if stated := os.environ.get(ENVIRONMENT):
         return Path(stated)
-    variable, below_home = CACHES.get(sys.platform, ("XDG_CACHE_HOME", ".cache"))
-    caches = Path(os.environ.get(variable, ""))
-    if caches.is_absolute():  # the XDG specification asks to ignore a relative path
-        return caches / "l20fs"
-    home = Path(os.path.expanduser("~"))
-    # Without a home folder, "~" is not expanded; with an empty HOME, it becomes the root.
-    return home / below_home / "l20fs" if len(home.parts) > 1 else Path("l20fs-data")
+    caches = Path(user_cache_dir("l20fs", appauthor=False, opinion=False))
+    return caches if caches.is_absolute() else Path("l20fs-data")  # without a home folder, "~" is not expanded
 
 
 def check_name(name: str) -> str:

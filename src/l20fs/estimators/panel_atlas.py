@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -301,8 +302,7 @@ class PanelAtlas:
         DataFrame
             Columns ``rank``, ``loss``, ``gap`` and ``features``, a list of names or indices.
         """
-        import pandas as pd
-
+        pd = _pandas("to_frame")
         return pd.DataFrame(
             {
                 "rank": np.arange(1, len(self.panels) + 1),
@@ -321,8 +321,7 @@ class PanelAtlas:
             Columns ``feature``, ``occurrence`` (share of the found panels), ``role`` ("core" or "optional") and
             ``replaced_by`` (the features that can take its place with everything else kept, the most frequent first).
         """
-        import pandas as pd
-
+        pd = _pandas("feature_frame")
         heads = self.heads_of(np.flatnonzero(self.counts))
         heads = heads[np.argsort(-self.counts[heads], kind="stable")]
         replacements = self.replacements()
@@ -428,3 +427,11 @@ class PanelAtlas:
 def _first_smallest(values: Array) -> int:
     """Return the place of the smallest value; of those that are equal up to rounding the first."""
     return int(np.argmax(values <= values.min() + 1e-12 * np.abs(values).max(initial=0.0)))
+
+
+def _pandas(method: str) -> Any:
+    """Import pandas, or raise an error that names the extra."""
+    try:
+        return import_module("pandas")
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(f"{method}() needs pandas: pip install 'l20fs[pandas]'.") from None

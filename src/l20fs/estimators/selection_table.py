@@ -209,7 +209,7 @@ def selection_frame(selector: PathSelector, k: Any, X: Any, y: Any, stability: A
     try:
         import pandas as pd
     except ModuleNotFoundError:
-        raise ModuleNotFoundError("selection_frame() needs pandas: pip install 'l20fs[cli]', or pandas alone.") from None
+        raise ModuleNotFoundError("selection_frame() needs pandas: pip install 'l20fs[pandas]'.") from None
 
     check_is_fitted(selector)
     path = selector.path_

@@ -434,7 +434,7 @@ class StabilitySelector(BaseSelector):
         try:
             import pandas as pd
         except ModuleNotFoundError:
-            raise ModuleNotFoundError("selection_frame() needs pandas: pip install 'l20fs[cli]', or pandas alone.") from None
+            raise ModuleNotFoundError("selection_frame() needs pandas: pip install 'l20fs[pandas]'.") from None
 
         support = self.support_
         chosen = np.argsort(self.ranking_, kind="stable")[: np.count_nonzero(self.frequencies_)]

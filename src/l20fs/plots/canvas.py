@@ -39,7 +39,7 @@ def axes(ax: Axes | None, *, width: float = 6.4, height: float = 4.8) -> Axes:
     try:
         import matplotlib.pyplot as plt
     except ModuleNotFoundError:
-        raise ModuleNotFoundError("Plots need matplotlib: pip install 'l20fs[cli]', or matplotlib alone.") from None
+        raise ModuleNotFoundError("Plots need matplotlib: pip install 'l20fs[plots]'.") from None
     return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
 

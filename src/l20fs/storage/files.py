@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -225,7 +226,7 @@ def claimed(folder: Path) -> Iterator[None]:
     """
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
-    descriptor = _lock(folder)
+    release = _lock(folder)
     try:
         yield
     except BaseException:
@@ -237,25 +238,42 @@ def claimed(folder: Path) -> Iterator[None]:
                 break
         raise
     finally:
-        if descriptor is not None:
-            os.close(descriptor)
+        if release is not None:
+            release()
 
 
-def _lock(folder: Path) -> int | None:
-    """Lock a folder; None if the system cannot."""
-    if fcntl is None:  # pragma: no cover - not on Windows
-        return None
+def _lock(folder: Path) -> Callable[[], None] | None:
+    """Lock a folder, and return a function that releases it; None if the system cannot."""
+    if fcntl is None:
+        return _lock_by_file(folder)
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         os.close(descriptor)
         if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
-            raise BlockingIOError(
-                f"{folder}: another run is writing into this folder. Wait until it ends, or name another folder."
-            ) from error
+            raise _locked(folder) from error
         return None  # some network file systems have no locks
-    return descriptor
+    return partial(os.close, descriptor)
+
+
+def _lock_by_file(folder: Path) -> Callable[[], None] | None:
+    """Lock a folder of Windows, which cannot be opened, by a file in the temporary folder; None without filelock."""
+    try:
+        from filelock import FileLock, Timeout
+    except ModuleNotFoundError:
+        return None
+    name = hashlib.sha256(os.path.normcase(folder.resolve()).encode(errors="surrogatepass")).hexdigest()
+    lock = FileLock(Path(tempfile.gettempdir(), f"l20fs-{name[:32]}.lock"))
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise _locked(folder) from error
+    return lock.release
+
+
+def _locked(folder: Path) -> BlockingIOError:
+    return BlockingIOError(f"{folder}: another run is writing into this folder. Wait until it ends, or name another folder.")
 
 
 def sync_folder(folder: Path) -> None:
