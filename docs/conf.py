@@ -1,0 +1,94 @@
+"""Configuration of the documentation site; ``make docs`` builds it into build/docs/html."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+import inventories
+
+import l20fs
+
+project = "l20fs"
+author = "l20fs developers"
+project_copyright = author
+version = release = l20fs.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+    "mathml",
+    "house",
+    "command_help",
+    "page_titles",
+    "reports",
+]
+exclude_patterns = ["_ext", "requirements.txt", "gallery/**/*.ipynb", "gallery/**/*.py", "gallery/**/*.zip"]
+templates_path = ["_templates"]
+highlight_language = "none"  # of indented blocks: formulas and commands
+nitpicky = False
+default_role = None
+
+# Pages
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 4
+myst_fence_as_directive = ["mermaid"]  # CONTRIBUTING.md has one, which GitHub draws
+myst_links_external_new_tab = False
+
+# Objects
+autosummary_generate = True
+autosummary_ignore_module_all = False
+autodoc_typehints = "none"  # numpydoc's sections have the types
+autodoc_default_options = {"inherited-members": None}
+numpydoc_show_class_members = False  # the template of a class lists them
+numpydoc_validation_checks: set[str] = set()  # make lint checks them
+
+# Other projects. Without a network the few names that these pages use are found in inventories of our own.
+intersphinx_mapping = inventories.mapping(Path(__file__).parents[1] / "build" / "docs" / "inventories")
+intersphinx_timeout = 5
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "within_subsection_order": "reports.in_order",
+    "abort_on_example_error": True,
+    "image_scrapers": ("matplotlib", "reports"),
+    "matplotlib_animations": False,
+    "backreferences_dir": "gallery/backreferences",
+    "doc_module": ("l20fs",),
+    "reference_url": {"l20fs": None},
+    "show_memory": False,
+    "show_signature": False,
+    "remove_config_comments": True,
+    "copyfile_regex": r".*\.rst",
+    "thumbnail_size": (480, 336),
+    "write_computation_times": False,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "l20fs"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_sidebars = {"index": [], "whats_new": []}
+html_theme_options = {
+    "github_url": "https://github.com/l20fs/l20fs",
+    "use_edit_page_button": False,
+    "navbar_align": "left",
+    "header_links_before_dropdown": 7,
+    "show_prev_next": True,
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
