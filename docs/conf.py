@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import sys
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
@@ -49,7 +52,18 @@ autosummary_ignore_module_all = False
 autodoc_typehints = "none"  # numpydoc's sections have the types
 autodoc_default_options = {"inherited-members": None}
 numpydoc_show_class_members = False  # the template of a class lists them
-numpydoc_validation_checks: set[str] = set()  # make lint checks them
+numpydoc_xref_param_type = True
+numpydoc_xref_ignore = "all"  # but for these words:
+numpydoc_xref_aliases = {
+    "AnnData": "anndata.AnnData",
+    "DataFrame": "pandas.DataFrame",
+    "ndarray": "numpy.ndarray",
+    "SolutionPath": "l20fs.SolutionPath",
+    "Panel": "l20fs.Panel",
+    "PanelAtlas": "l20fs.PanelAtlas",
+    "Constraints": "l20fs.Constraints",
+}
+toc_object_entries_show_parents = "hide"
 
 # Other projects. Without a network the few names that these pages use are found in inventories of our own.
 intersphinx_mapping = inventories.mapping(Path(__file__).parents[1] / "build" / "docs" / "inventories")
@@ -78,6 +92,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "l20fs"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_show_sourcelink = False
 html_sidebars = {"index": [], "whats_new": []}
 html_theme_options = {
@@ -92,3 +107,14 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+
+
+def skip_settings(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out attributes of classes that are neither methods nor properties: settings by which classes differ."""
+    is_documented = callable(obj) or isinstance(obj, property | classmethod | staticmethod | functools.cached_property)
+    return None if what != "class" or is_documented or inspect.isroutine(obj) else True
+
+
+def setup(app: Any) -> None:
+    """Register what is left out."""
+    app.connect("autodoc-skip-member", skip_settings)

@@ -4,10 +4,13 @@ Coming from SelectKBest, RFE or the lasso
 
 The same call, ``fit`` and ``transform``, with another idea of what a good feature is:
 
-* :class:`~sklearn.feature_selection.SelectKBest` judges every feature alone, and takes ten copies of the best one if there are.
+* :class:`~sklearn.feature_selection.SelectKBest` judges every feature alone, and takes ten copies of the best one if there
+  are.
 * :class:`~sklearn.feature_selection.RFE` fits a model again and again and drops what weighs least.
-* The lasso (:class:`~sklearn.linear_model.MultiTaskLasso`) shrinks what it keeps, and the number of features is steered by a penalty.
-* :class:`~l20fs.L20Selector` asks of every feature what it brings *beside those that are there*, and counts features, not norms.
+* The lasso (:class:`~sklearn.linear_model.MultiTaskLasso`) shrinks what it keeps, and the number of features is steered by a
+  penalty.
+* :class:`~l20fs.L20Selector` asks of every feature what it brings *beside those that are there*, and counts features, not
+  norms.
 """
 
 import time
@@ -58,7 +61,7 @@ for k in (3, 6, 10):
         score = cross_val_score(model, X, y, cv=splits).mean()
         rows.append({"genes": k, "selector": name, "accuracy": score, "seconds": time.perf_counter() - start})
 table = pd.DataFrame(rows).pivot(index="selector", columns="genes", values=["accuracy", "seconds"]).round(2)
-table
+table  # noqa: B018
 
 # %%
 fig, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")
@@ -68,8 +71,8 @@ ax.legend(title=None, ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0), fr
 plt.show()
 
 # %%
-# One set and ten splits decide nothing about methods: ``l20fs compare your_table.csv --target type -o out`` does this on your
-# own samples, with intervals and tests. What changes in your code:
+# One set and ten splits decide nothing about methods: ``l20fs compare your_table.csv --target type -o out`` does this on
+# your own samples, with intervals and tests. What changes in your code:
 #
 # ==========================================  ==========================================================================
 # scikit-learn                                l20fs

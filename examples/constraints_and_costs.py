@@ -2,8 +2,8 @@
 Panels as laboratories order them
 =================================
 
-Three markers for every tumour, at most eighteen euros, never both probes of a pair, and the gene that is measured anyway is in:
-every answer meets the constraints, and what cannot be met is told with the reason.
+Three markers for every tumour, at most eighteen euros, never both probes of a pair, and the gene that is measured anyway is
+in: every answer meets the constraints, and what cannot be met is told with the reason.
 """
 
 import matplotlib.pyplot as plt

@@ -25,9 +25,8 @@ X, Y, coef = make_regression(
 X_train, X_test, Y_train, Y_test = train_test_split(X, Y, random_state=0)
 model = L20Regressor(8).fit(X_train, Y_train)
 found = model.get_support(indices=True)
-print(
-    f"{np.isin(found, np.flatnonzero(coef.any(axis=1))).sum()} of 8 planted features; R² of 40 outputs {model.score(X_test, Y_test):.3f}"
-)
+n_found = np.isin(found, np.flatnonzero(coef.any(axis=1))).sum()
+print(f"{n_found} of 8 planted features; R² of 40 outputs {model.score(X_test, Y_test):.3f}")
 
 # %%
 # Any other number of features, without a second fit:

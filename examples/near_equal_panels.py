@@ -2,8 +2,8 @@
 All panels that are as good
 ===========================
 
-A selection is one list of many. Here *all* panels of twelve genes whose loss is within 0.2 % of the lowest are listed, with a
-proof that there are no others: some genes are in every panel, others can be exchanged.
+A selection is one list of many. Here *all* panels of twelve genes whose loss is within 0.2 % of the lowest are listed, with
+a proof that there are no others: some genes are in every panel, others can be exchanged.
 """
 
 import subprocess

@@ -110,10 +110,12 @@ def svg(text: str, title: str) -> str:
     left = min(place[point] - width(point) / 2 for point in place) - ROOM
     right = max(place[point] + width(point) / 2 for point in place) + ROOM
     bottom = max(layer.values()) * (HEIGHT + BEND) + HEIGHT + 2 * ROOM
+    box_of_view = f"{left:.0f} {-ROOM} {right - left:.0f} {bottom}"
     parts = [
-        f'<svg class="house" role="img" aria-label="{html.escape(title)}" viewBox="{left:.0f} {-ROOM} {right - left:.0f} {bottom}"'
-        ' xmlns="http://www.w3.org/2000/svg"><defs><marker id="house-arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7"'
-        ' markerHeight="7" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0 8 4 0 8z"/></marker></defs>'
+        f'<svg class="house" role="img" aria-label="{html.escape(title)}" viewBox="{box_of_view}"',
+        ' xmlns="http://www.w3.org/2000/svg"><defs><marker id="house-arrow" viewBox="0 0 8 8" refX="7" refY="4"',
+        ' markerWidth="7" markerHeight="7" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0 8 4 0 8z"/>',
+        "</marker></defs>",
     ]
     for edge, way in zip(edges, ways, strict=True):
         top = layer[edge.start] * (HEIGHT + BEND) + HEIGHT

@@ -86,5 +86,6 @@ def inventory(name: str, project: Project) -> bytes:
     lines = [f"{each} py:class 1 {project.page.replace('$', each)} -" for each in project.classes]
     lines += [f"{each} py:function 1 {project.page.replace('$', each)} -" for each in project.functions]
     lines += project.others
-    head = f"# Sphinx inventory version 2\n# Project: {name}\n# Version: \n# The remainder of this file is compressed using zlib.\n"
+    head = f"# Sphinx inventory version 2\n# Project: {name}\n# Version: \n"
+    head += "# The remainder of this file is compressed using zlib.\n"
     return head.encode() + zlib.compress("".join(f"{line}\n" for line in lines).encode())

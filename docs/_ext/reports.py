@@ -33,7 +33,7 @@ ORDER = (
 LINK = """
 .. raw:: html
 
-   <p class="report-link"><a class="sd-btn sd-btn-primary" href="../reports/{name}.html">Open the report page of this run</a></p>
+   <p><a class="sd-btn sd-btn-primary" href="../reports/{name}.html">Open the report page of this run</a></p>
    <iframe class="report-frame" src="../reports/{name}.html" title="Report page of this run" loading="lazy"></iframe>
 
 """
