@@ -61,7 +61,7 @@ for k in (3, 6, 10):
         score = cross_val_score(model, X, y, cv=splits).mean()
         rows.append({"genes": k, "selector": name, "accuracy": score, "seconds": time.perf_counter() - start})
 table = pd.DataFrame(rows).pivot(index="selector", columns="genes", values=["accuracy", "seconds"]).round(2)
-table  # noqa: B018
+table
 
 # %%
 fig, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")

@@ -26,9 +26,8 @@ designed = L20Selector(14, include=["gene0742"], constraints=constraints).fit(X,
 for name, panel in (("free", free), ("designed", designed)):
     classes = np.array([X[gene].groupby(y).mean().idxmax() for gene in panel.get_feature_names_out()])
     counts = {str(label): int((classes == label).sum()) for label in np.unique(y)}
-    print(
-        f"{name:>8}: {price[panel.support_].sum():.0f} euros, genes of each tumour {counts}, loss {panel.path_.losses[-1]:.2f}"
-    )
+    loss, cost = panel.path_.losses[-1], price[panel.support_].sum()
+    print(f"{name:>8}: {cost:.0f} euros, genes of each tumour {counts}, loss {loss:.2f}")
 
 # %%
 # What cannot be met is refused with the rule that forbids it.
