@@ -11,6 +11,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 import inventories
+import numpydoc.xref
 
 import l20fs
 
@@ -52,6 +53,7 @@ autosummary_ignore_module_all = False
 autodoc_typehints = "none"  # numpydoc's sections have the types
 autodoc_default_options = {"inherited-members": None}
 numpydoc_show_class_members = False  # the template of a class lists them
+numpydoc.xref.DEFAULT_LINKS.clear()  # of words such as bool, which need inventories of Python and NumPy
 numpydoc_xref_param_type = True
 numpydoc_xref_ignore = "all"  # but for these words:
 numpydoc_xref_aliases = {

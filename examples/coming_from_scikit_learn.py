@@ -51,8 +51,8 @@ def selectors(k):
 
 
 # %%
-# The same model on the features of each, in the same ten splits with the selection inside:
-splits = StratifiedShuffleSplit(10, test_size=0.3, random_state=0)
+# The same model on the features of each, in the same five splits with the selection inside:
+splits = StratifiedShuffleSplit(5, test_size=0.3, random_state=0)
 rows = []
 for k in (3, 6, 10):
     for name, selector in selectors(k).items():
@@ -71,7 +71,7 @@ ax.legend(title=None, ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0), fr
 plt.show()
 
 # %%
-# One set and ten splits decide nothing about methods: ``l20fs compare your_table.csv --target type -o out`` does this on
+# One set and five splits decide nothing about methods: ``l20fs compare your_table.csv --target type -o out`` does this on
 # your own samples, with intervals and tests. What changes in your code:
 #
 # ==========================================  ==========================================================================

@@ -11,6 +11,7 @@ feature_names.
 .. [1] J. Khan et al., Nature Medicine 7 (2001).
 """
 
+# sphinx_gallery_thumbnail_number = 2
 from __future__ import annotations
 
 import subprocess
