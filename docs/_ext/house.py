@@ -16,7 +16,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-WIDTH, HEIGHT, GAP, BEND, ROOM = 118, 44, 18, 62, 16
+WIDTH, HEIGHT, GAP, BEND, ROOM = 150, 44, 18, 62, 16
 
 
 class Edge(NamedTuple):
