@@ -116,8 +116,8 @@ plt.show()
 # %%
 # The page for a colleague
 # ------------------------
-# On the command line the same is one line, and ends with a page that needs no network. Its folds are drawn at random, so that
-# the number of genes differs a little: where the curve is flat, several numbers are as good.
+# On the command line the same is one line, and ends with a page that needs no network. Its folds are drawn at random, so
+# that the number of genes differs a little: where the curve is flat, several numbers are as good.
 if len(sys.argv) == 1:
     folder = Path(tempfile.mkdtemp()) / "results"
     command = ["select", "srbct", "--auto", "1se", "--stability", "50", "-o", str(folder)]
