@@ -124,3 +124,16 @@ def test_the_check_of_the_site_finds_what_is_wrong(tmp_path):
         "b.html: no place for a.html#gone",
         "s.css loads something from outside",
     ]
+
+
+@pytest.mark.parametrize("name", ["certificate", "panel", "penalty", "plots", "replacement", "stability", "tutorial"])
+def test_the_code_of_a_page_runs(name, tmp_path, monkeypatch):
+    """Pages that begin with their own data; panels.md is among them, but takes the minute that it promises."""
+    plt = pytest.importorskip("matplotlib.pyplot")
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", (DOCS / f"{name}.md").read_text(), flags=re.DOTALL)
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(block, names)
+    plt.close("all")
+    assert blocks
