@@ -93,11 +93,13 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = "l20fs"
 html_static_path = ["_static"]
+html_favicon = "_static/logo.svg"
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 html_show_sourcelink = False
 html_sidebars = {"index": [], "whats_new": []}
 html_theme_options = {
+    "logo": {"image_light": "_static/logo.svg", "image_dark": "_static/logo.svg", "text": "l20fs", "alt_text": ""},
     "github_url": "https://github.com/l20fs/l20fs",
     "use_edit_page_button": False,
     "navbar_align": "left",

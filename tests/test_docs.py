@@ -49,10 +49,10 @@ def test_every_page_is_in_a_table_of_contents():
         for block in toctrees.findall(page.read_text()):
             lines = [line.strip() for line in block.splitlines() if line.strip() and not line.startswith(":")]
             entries |= {re.sub(r".*<(.*)>", r"\1", line) for line in lines}
-    assert "methods/*" in entries
+    assert "methods/[a-z]*" in entries
     pages = {page.stem for page in DOCS.glob("*.md")}
     assert pages <= entries
-    assert entries - pages == {"methods/*", "methods/README", "gallery/index"}
+    assert entries - pages == {"methods/[a-z]*", "methods/README", "gallery/index"}
 
 
 def test_the_gallery_has_every_example():

@@ -25,7 +25,7 @@ class CommandHelp(SphinxDirective):
         section += nodes.paragraph("", summary)
         command = cli.get_command(click.Context(cli), name)
         assert command is not None
-        text = command.get_help(click.Context(command, info_name=title, terminal_width=100, max_content_width=100))
+        text = command.get_help(click.Context(command, info_name=title, terminal_width=80, max_content_width=80))
         section += nodes.literal_block(text, text, language="none")
         return section
 
