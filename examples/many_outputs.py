@@ -34,6 +34,7 @@ fig, ax = plt.subplots(figsize=(6, 3), layout="constrained")
 longer = L20Regressor(8, max_features=20).fit(X_train, Y_train)
 scores = [longer.set_params(n_features_to_select=k).score(X_test, Y_test) for k in range(1, 21)]
 ax.plot(range(1, 21), scores, marker="o")
+ax.set_xticks(range(2, 21, 2))
 ax.axvline(8, color="grey", linestyle="--", linewidth=1)
 ax.set(xlabel="number of features; the line is the truth", ylabel="R² of 40 outputs, new samples")
 plt.show()

@@ -34,6 +34,7 @@ order = np.argsort(-member.sum(axis=1), kind="stable")
 fig, ax = plt.subplots(figsize=(7, 5), layout="constrained")
 ax.imshow(member[order], aspect="auto", cmap="Blues", interpolation="nearest")
 ax.set_yticks(range(len(features)), [tumours.feature_names[features[i]] for i in order], fontsize=8)
+ax.set_xticks(range(0, atlas.n_panels, 5), range(1, atlas.n_panels + 1, 5))
 ax.set(xlabel="panel, from the lowest loss to 0.2 % above it")
 plt.show()
 

@@ -39,5 +39,10 @@ order = np.argsort(weights)
 print(f"{np.isin(order[:12], wrong).sum()} of the 12 samples with the smallest weights have a wrong label")
 fig, ax = plt.subplots(figsize=(6.5, 3), layout="constrained")
 ax.bar(range(len(y)), weights[order], color=np.where(np.isin(order, wrong), "#c44e52", "#9aa5b1"), width=1.0)
-ax.set(xlabel="samples, from the worst fit to the best (red: the label is wrong)", ylabel="weight", yscale="log")
+ax.set(
+    xlabel="samples, from the worst fit to the best (red: the label is wrong)",
+    ylabel="weight",
+    yscale="log",
+    ylim=(0.3, 100),
+)
 plt.show()
