@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 DATA   ?= ../shared/data
 
-.PHONY: demo test test-foreign lint types kills bench bench-scale bench-gpu bench-peers bench-rows bench-exact bench-defaults fuzz clean
+.PHONY: demo test test-foreign lint types docs test-interop kills bench bench-scale bench-gpu bench-peers bench-rows bench-exact bench-defaults fuzz clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/l20fs select srbct -o build/demo --force
@@ -25,6 +25,22 @@ lint: $(VENV)/dev.stamp
 
 types: $(VENV)/dev.stamp
 	$(BIN)/mypy
+
+# The site, in an environment of its own: build/docs/html/index.html. The gallery runs; a warning fails, and so do links that
+# lead nowhere, pages that load something from outside, and serious findings of axe where there is a Chromium.
+docs: .venv-docs/stamp
+	OMP_NUM_THREADS=1 .venv-docs/bin/python -m sphinx -W --keep-going -q -d build/docs/doctrees -b html docs build/docs/html
+	.venv-docs/bin/python tools/check_site.py build/docs/html --screenshots build/docs/screenshots
+	@echo "build/docs/html/index.html"
+
+# Every line of docs/interoperability.md, with every package that it names.
+test-interop: .venv-docs/stamp
+	OMP_NUM_THREADS=1 .venv-docs/bin/python -m pytest -q -rs -p no:cacheprovider tests/test_interoperability.py
+
+.venv-docs/stamp: pyproject.toml docs/requirements.txt
+	$(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check -e ".[cli,h5ad,io,dask,onnx]" -r docs/requirements.txt
+	touch $@
 
 # Runs that are killed at random moments and called again; a few minutes.
 KILLS ?= 60
@@ -213,4 +229,4 @@ check-package: dist
 # ------------------------------------------------------------------------------------------------------------------------
 
 clean:
-	rm -rf $(VENV) .venv-*/ build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-*/ build dist docs/gallery docs/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,4 +1,4 @@
-"""What the README shows is what happens."""
+"""What the README and the pages show is what happens."""
 
 from __future__ import annotations
 
@@ -11,29 +11,46 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from anndata import AnnData
 from conftest import DATA
 
 from l20fs import AHIHT, L20Selector
+from l20fs.cli import COMMANDS
 from l20fs.cli.select import select
+from l20fs.data import load_srbct
 from l20fs.methods import discover
 
 ROOT = Path(__file__).parents[1]
+SITE = "https://l20fs.readthedocs.io/en/latest/"
 
 
 def test_the_python_examples_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    make_cells().write_h5ad("cells.h5ad")
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
-    assert len(blocks) >= 2
+    assert len(blocks) == 2, "Python, single cells"
     names: dict[str, object] = {}
     for block in blocks:
         exec(block, names)
     assert names["selector"].support_.sum() == 20
     assert names["selector"].support_for(50).sum() == 50
+    assert names["adata"].var["l20fs"].sum() == 20
+
+
+def make_cells():
+    """Return the tumours as an AnnData object, with a column of .obs as in the README."""
+    tumours = load_srbct()
+    return AnnData(tumours.data, obs=pd.DataFrame({"cell_type": tumours.target}, index=[f"c{i}" for i in range(63)]))
+
+
+def test_the_readme_is_two_screens():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 90
 
 
 def test_the_number_of_parameters_is_that_of_the_selector():
-    (number,) = re.findall(r"`L20Selector` has (\d+) parameters", (ROOT / "README.md").read_text())
+    (number,) = re.findall(r"`L20Selector` has (\d+) parameters", (ROOT / "docs" / "start.md").read_text())
     assert int(number) == len(L20Selector().get_params(deep=False))
     assert AHIHT(rate=0.5) == L20Selector(solver=AHIHT()).set_params(solver__rate=0.5).solver
 
@@ -68,8 +85,28 @@ def test_dotted_names_exist(page):
 def test_links_to_files_lead_somewhere():
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
     for page in pages:
-        for link in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
-            assert (page.parent / link).exists(), f"{page.name}: {link}"
+        for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+            assert source_of(link, page).exists(), f"{page.name}: {link}"
+
+
+def source_of(link, page):
+    """Return the file that a link leads to, or from which the site makes it: pages of examples come from examples/."""
+    folder, path = page.parent, link
+    if link.startswith(SITE):
+        folder, path = ROOT / "docs", re.sub(r"\.html$", ".md", link.removeprefix(SITE))
+    if found := re.fullmatch(r"gallery/(\w+)(?:\.md)?", path):
+        return ROOT / "examples" / ("GALLERY_HEADER.rst" if found[1] == "index" else f"{found[1]}.py")
+    return folder / path
+
+
+def test_every_claim_has_a_command_that_exists():
+    rows = re.findall(r"^\| .* \| `(.*)` \|$", (ROOT / "README.md").read_text(), flags=re.MULTILINE)
+    assert len(rows) >= 5
+    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    for command in rows:
+        program, what, *_ = command.split()
+        known = {"make": what in targets, "python": (ROOT / what).exists(), "l20fs": what in COMMANDS}
+        assert known[program], command
 
 
 def test_the_page_on_security_names_tests_that_exist():
@@ -103,6 +140,7 @@ def test_every_parameter_is_on_the_page_or_needs_no_word(name):
 
 def test_the_example_answers(capsys, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["tumour_panel.py"])
+    monkeypatch.setattr("matplotlib.pyplot.show", lambda: None)
     runpy.run_path(str(ROOT / "examples" / "tumour_panel.py"), run_name="__main__")
     printed = capsys.readouterr().out
     readme = (ROOT / "README.md").read_text()

@@ -97,10 +97,18 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     #: What y stands for; a parameter of some selectors.
     task: Task = "auto"
 
+    #: Where scikit-learn's HTML representation links to, for the classes of this package.
+    _doc_link_module = "l20fs"
+    _doc_link_template = "https://l20fs.readthedocs.io/en/latest/generated/{public_name}.html"
+
     n_features_to_select: Size
     scores_: Array
     ranking_: Array
     n_features_in_: int
+
+    def _doc_link_url_param_generator(self) -> dict[str, str]:
+        is_method = type(self).__module__.startswith("l20fs.methods.")
+        return {"public_name": f"{'l20fs.methods' if is_method else 'l20fs'}.{type(self).__name__}"}
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the selector: learn which features explain the targets.

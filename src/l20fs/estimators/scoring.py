@@ -60,7 +60,7 @@ class ScoringSelector(BaseSelector):
         Weights in units of X, of methods that have them.
     intercept_ : array of shape (n_targets,)
         The intercept that belongs to ``coef_``, of methods that have one.
-    objective_ : array of shape (n_iter_,)
+    objective_ : array of shape (``n_iter_``,)
         Value after every iteration, of iterative methods.
     n_iter_ : int
         Iterations, of iterative methods.
@@ -114,7 +114,7 @@ class SolvesForOneK(BaseSelector):
         Weights of the selected features in units of X; zero elsewhere.
     loss_ : float
         The loss that belongs to ``coef_``.
-    objective_ : array of shape (n_iter_,)
+    objective_ : array of shape (``n_iter_``,)
         Value after every iteration.
     n_iter_ : int
         Iterations.

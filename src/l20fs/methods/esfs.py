@@ -61,7 +61,7 @@ class ESFS(SolvesForOneK):
         Weights of the k features for the coded labels, in units of X; zero elsewhere.
     loss_ : float
         Loss of ``coef_``; never above that of least squares on the features of stage 1.
-    objective_ : array of shape (n_iter_,)
+    objective_ : array of shape (``n_iter_``,)
         Loss after every step of stage 2, before the refit.
     n_iter_ : int
         Number of steps of stage 2.

@@ -54,7 +54,7 @@ class LFS(ScoringSelector):
     coef_ : array of shape (n_directions, n_features)
         W transposed. W is determined up to a rotation of its columns, which changes neither its row norms nor
         :math:`W W'`.
-    objective_ : array of shape (n_iter_,)
+    objective_ : array of shape (``n_iter_``,)
         Objective after every iteration, with norms smoothed by 1e-8 of their first mean; it never rises.
     n_iter_ : int
         Number of iterations.

@@ -64,7 +64,7 @@ class NonnegativeL21(ScoringSelector):
         Penalty :math:`\lambda`.
     gap_ : float
         Duality gap at the end, relative to the objective of W = 0.
-    objective_ : array of shape (n_iter_,)
+    objective_ : array of shape (``n_iter_``,)
         Objective after every iteration; it rises by rounding errors at most.
     n_iter_ : int
         Number of iterations.

@@ -67,7 +67,7 @@ class RFS(ScoringSelector):
         Weights, W transposed.
     intercept_ : array of shape (n_targets,)
         Intercept; zero unless ``bias="unpenalised"``.
-    objective_ : array of shape (n_iter_,)
+    objective_ : array of shape (``n_iter_``,)
         Objective after every iteration, each norm smoothed as in
         :func:`~l20fs.methods._linalg.smooth_row_norms`; it never rises.
     n_iter_ : int

@@ -71,7 +71,7 @@ class RLSR(ScoringSelector):
         Intercept.
     label_distributions_ : array of shape (n_samples, n_classes)
         Class probabilities of every sample, with ``semi_supervised=True``; one-hot for labelled samples.
-    objective_ : array of shape (n_iter_,)
+    objective_ : array of shape (``n_iter_``,)
         Loss plus penalty after every iteration, its norms smoothed as in
         :func:`~l20fs.methods._linalg.smooth_row_norms`; it never rises.
     n_iter_ : int

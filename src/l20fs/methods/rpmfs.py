@@ -80,7 +80,7 @@ class RPMFS(SolvesForOneK):
         Intercept.
     loss_ : float
         Sum of the norms of the residuals of ``coef_`` and ``intercept_``.
-    objective_ : array of shape (n_iter_,)
+    objective_ : array of shape (``n_iter_``,)
         Sum of the norms of the residuals of V after every iteration; not monotone.
     n_iter_ : int
         Number of iterations.

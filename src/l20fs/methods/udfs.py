@@ -67,7 +67,7 @@ class UDFS(ScoringSelector):
         Rank of each feature; 1 is best.
     support_ : array of shape (n_features,)
         Mask of the selected features.
-    objective_ : array of shape (n_iter_,)
+    objective_ : array of shape (``n_iter_``,)
         Objective after every iteration, with smoothed norms.
     n_iter_ : int
         Number of iterations.

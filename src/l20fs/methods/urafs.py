@@ -78,7 +78,7 @@ class URAFS(ScoringSelector):
         Mask of the selected features.
     embedding_ : array of shape (n_samples, n_clusters)
         F after the last round, determined up to a rotation of its columns.
-    objective_ : array of shape (n_iter_,)
+    objective_ : array of shape (``n_iter_``,)
         Objective after every round, with smoothed norms.
     n_iter_ : int
         Number of rounds.
