@@ -56,7 +56,7 @@ def test_gram_lines_of_a_block(container, weighted):
     weights = rng.random(N_SAMPLES) if weighted else None
     columns = kernels.Columns(1.1 * X.mean(axis=0), np.zeros(N_FEATURES), X.std(axis=0) + 0.1, np.arange(0))
     rows = np.array([20, 1, 7, 8])
-    found = kernels.gram_lines(container(X.astype(np.float32)), columns, weights, rows)
+    found = kernels.gram_lines(container(X.astype(np.float32)), columns, weights, rows, is_plain=True)
     dense = X.astype(np.float32).astype(np.float64)
     own = (dense[:, rows] / columns.scale[rows]) * (1.0 if weights is None else weights[:, None])
     np.testing.assert_allclose(found, own.T @ ((dense - columns.mean) / columns.scale), rtol=1e-12, atol=1e-12)

@@ -23,7 +23,6 @@ import numpy as np
 from l20fs.blocks import Blocks, extents
 from l20fs.blocks.jobs import Job, run
 from l20fs.blocks.passes import Combine, Kernel, add_up
-from l20fs.design import kernels
 from l20fs.design.base import Design
 from l20fs.design.blocked import BlockedMatrix
 from l20fs.design.cells import CellLines, CellMoments, Cells
@@ -245,7 +244,7 @@ class Products(NamedTuple):
     def plan(requests: list[Products]) -> Plan:
         """Plan the products of all vectors, stacked in one, or from sums over samples that have the same values in them."""
         base = requests[0].base
-        is_plain = base.blocks.axis == 0 and kernels.has_plain_lines(base.blocks.is_sparse, base.column_values)
+        is_plain = base.blocks.axis == 0 and base.has_plain_lines
         grouped = GroupedLines.of([(own.vectors, own.rows) for own in requests], base.n_samples) if is_plain else None
         if grouped is not None:
             return Plan([base.group_job(grouped.group_of, len(grouped), grouped.masks)], partial(grouped.products, base))
@@ -358,7 +357,7 @@ class PartMatrix(BlockedMatrix):
         lines = self._shared.meeting.ask(GramLines(self._base, self._shared, rows, self._spread_weights))
         factor, shift = self._steps
         feature_shift = shift[rows]
-        if kernels.has_plain_lines(self.blocks.is_sparse, self._base.column_values):
+        if self._base.has_plain_lines:
             feature_shift = feature_shift + (self._base.mean / self._base.column_values.scale)[rows]
         lines -= np.outer(self.sample_weights.total * feature_shift, shift)
         lines *= factor

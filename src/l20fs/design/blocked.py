@@ -241,9 +241,15 @@ class BlockedMatrix:
         if self.blocks.axis == 1:
             return self.products(self.lines(rows))
         sent = self.blocks.send(rows)
-        own = [(columns, weights, sent) for columns, weights in zip(self._columns, self._weights, strict=True)]
+        plain = self.has_plain_lines
+        own = [(columns, weights, sent, plain) for columns, weights in zip(self._columns, self._weights, strict=True)]
         found = self.blocks.total(kernels.gram_lines, own)
         return found if self.sample_weights.basis is None else found - self._shares[:, rows].T @ self._shares
+
+    @property
+    def has_plain_lines(self) -> bool:
+        """Whether :meth:`gram_job` does not centre the features whose products it returns, so that zeros stay zeros."""
+        return self.blocks.is_sparse and not len(self.column_values.far)
 
     def place_weights(self, weights: list[Array]) -> list[Any]:
         """Send several weights of the samples to the blocks, for :meth:`gram_job`."""
@@ -252,7 +258,8 @@ class BlockedMatrix:
     def gram_job(self, rows: list[Array], placed: list[Any]) -> Job:
         """Return the job for rows of the Gram matrix for several weights of the samples, of X in blocks of samples."""
         sent = self.blocks.send(tuple(rows))
-        own = [(columns, weights, sent) for columns, weights in zip(self._columns, placed, strict=True)]
+        plain = self.has_plain_lines
+        own = [(columns, weights, sent, plain) for columns, weights in zip(self._columns, placed, strict=True)]
         return Job(kernels.gram_lines_of, own, add_up)
 
     def weighted_sums(self, weights: Array) -> tuple[Array, Array]:

@@ -153,30 +153,25 @@ def remaining_squares(block: Any, columns: Columns, root: Array | None, basis: A
     return squares
 
 
-def gram_lines(block: Any, columns: Columns, weights: Array | None, rows: Array) -> Array:
+def gram_lines(block: Any, columns: Columns, weights: Array | None, rows: Array, is_plain: bool) -> Array:
     """Return the products of the features ``rows`` with all features over the samples of this block."""
     weights = np.ones((block.shape[0], 1)) if weights is None else weights[:, np.newaxis]
-    return gram_lines_of(block, columns, weights, (rows,))[0]
+    return gram_lines_of(block, columns, weights, (rows,), is_plain)[0]
 
 
-def has_plain_lines(is_sparse: bool, columns: Columns) -> bool:
-    """Return whether :func:`gram_lines_of` does not centre the features whose products it returns.
-
-    What is missing is their mean times the sum of each column, which is zero over all samples by which they are centred.
-    """
-    return is_sparse and not len(columns.far)
-
-
-def gram_lines_of(block: Any, columns: Columns, weights: Array, rows: tuple[Array, ...]) -> tuple[Array, ...]:
+def gram_lines_of(
+    block: Any, columns: Columns, weights: Array, rows: tuple[Array, ...], is_plain: bool
+) -> tuple[Array, ...]:
     """Return the products of features with all features for each column of weights of the samples, many of which may be 0.
 
-    Of columns with many zeros only the other samples are multiplied.
+    With ``is_plain`` these features are not centred, in all blocks alike: what is missing is their mean times the sum of
+    each column, which is zero over all samples by which the columns are centred. Of columns with many zeros only the other
+    samples are multiplied.
     """
     found = tuple(np.empty((len(own), block.shape[1])) for own in rows)
     wanted = np.unique(np.concatenate(rows))
-    is_plain = has_plain_lines(sp.issparse(block), columns)
     is_thin = np.zeros(len(wanted), dtype=bool)
-    if is_plain and block.format == "csr":
+    if is_plain and sp.issparse(block) and block.format == "csr":
         picked = block[:, wanted].tocsc()
         is_thin = THIN * np.diff(picked.indptr) < block.shape[0]
         if is_thin.any():
