@@ -30,8 +30,8 @@ print(f"{paper.support_.sum()} genes, {len(paper.path_.alphas)} values of lambda
 PathDisplay.from_estimator(L20Selector(12, solver="ahiht").fit(X, y))
 
 # %%
-# The same problem with a weak ridge term, four solvers: the loss with k rows. HIHT and AHIHT have no solution for every k; of
-# them it is the loss of least squares on the first k rows of their ranking, which is lower than their own.
+# The same problem with a weak ridge term, four solvers: the loss with k rows. HIHT and AHIHT have no solution for every k;
+# of them it is the loss of least squares on the first k rows of their ranking, which is lower than their own.
 fig, ax = plt.subplots(figsize=(6.5, 3.4), layout="constrained")
 sizes = np.arange(1, 31)
 for solver in ("hiht", "ahiht", "forward", "swap"):

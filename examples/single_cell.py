@@ -12,6 +12,7 @@ import tempfile
 import warnings
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import scanpy as sc
 
 from l20fs import Constraints
@@ -19,6 +20,7 @@ from l20fs.anndata import get_df, select_genes
 
 warnings.filterwarnings("ignore", category=FutureWarning)
 warnings.filterwarnings("ignore", category=PendingDeprecationWarning)
+plt.rcParams["savefig.bbox"] = "tight"  # scanpy's plots write beyond the figure
 pbmc = sc.datasets.pbmc68k_reduced()
 pbmc.layers["log"] = pbmc.raw[:, pbmc.var_names].X  # .X itself is scaled; fold changes need the logarithms
 print(pbmc)

@@ -173,8 +173,9 @@ def make_selector(
                 f"{', '.join([*SOLVERS, *able])}."
             )
         if sp.issparse(samples.X) and not selector.takes_sparse:
+            able = [name for name, other in supervised_methods().items() if other.takes_sparse]
             raise click.UsageError(
-                f"--method {method} needs a dense table, and this one is sparse. Use one of {', '.join(SOLVERS)}."
+                f"--method {method} needs a dense table, and this one is sparse. Use one of {', '.join([*SOLVERS, *able])}."
             )
         return for_numbers(selector) if samples.task == "regression" else selector
     features = Features(len(samples.feature_names), np.array(samples.feature_names, dtype=object), source="the table")
