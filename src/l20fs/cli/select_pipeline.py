@@ -64,6 +64,8 @@ def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str
         nested = cross_validate_choice(selector, samples, predictions, metric, options, checkpoints.folds)
     stability = None
     if options.stability:
+        if shared is not None:
+            shared.expect([])  # no further folds: halves need the memory of what is kept for them
         with log.step():
             stability = resample(selector, k, samples, options, checkpoints.resamples)
     atlas = None
