@@ -317,6 +317,7 @@ class L20SelectorCV(SearchedSelector):
         self._chosen_by = self.n_features_to_select
         for n_rounds, limit in enumerate(grid.limits(possible)):
             self._tried = sizes = self._sizes(possible, limit, n_units)
+            finals = self._finals(models, X, metric)
             scores = score_sizes(
                 models,
                 samples,
@@ -329,6 +330,7 @@ class L20SelectorCV(SearchedSelector):
                 one_ranking=True,
                 n_jobs=self.n_jobs,
                 parts=parts,
+                beside=[partial(fit_part, samples.names, final, samples) for final in finals],
                 on_path=partial(
                     self._report, n_paths=len(models) * len(folds), n_before=n_rounds * len(models) * len(folds)
                 ),
@@ -346,13 +348,31 @@ class L20SelectorCV(SearchedSelector):
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         self._correct_score(scores, metric, n_units, extra["groups"])
         setting = self.best_index_ // len(sizes)
-        model, predicted = models[setting], scores.predictions
+        model, predicted = (finals or models)[setting], scores.predictions
         calibrations = None if predicted is None else calibrations_of_search(sizes, predicted, setting, targets, folds)
-        if isinstance(model, L20Classifier):
+        if not finals and isinstance(model, L20Classifier):
             model.set_params(calibration="loo" if calibrations is None else None)
-        self._fit_finally(model, samples)
+        self._fit_finally(model, samples, is_fitted=bool(finals))
         if isinstance(model, L20Classifier) and calibrations is not None:
             calibrate(model, len(folds), calibrations)
+
+    def _finals(self, models: list[Model], X: Any, metric: Metric | None) -> list[Model]:
+        """Return models for paths on all samples that walk beside those of the folds; none if they need the chosen size.
+
+        In memory they are fitted beside the folds where the setting is known, in blocks for every setting: a walk takes
+        less time than further passes over X.
+        """
+        template = self._template
+        is_sure = template.constraints is None and not template.certify
+        if not (is_sure and isinstance(X, Part) and (len(models) == 1 or X.is_in_blocks)):
+            return []
+        calibration = None if metric is not None and self._judged.is_own else "loo"
+        finals: list[Model] = [type(model)(**model.get_params(deep=False)) for model in models]
+        for final in finals:
+            final.set_params(n_features_to_select=self._tried[-1], max_features=self._tried[-1])
+            if isinstance(final, L20Classifier):
+                final.set_params(calibration=calibration)
+        return finals
 
     @staticmethod
     def _ridges(models: list[Model], X: Any, targets: Targets) -> list[float]:
@@ -436,10 +456,12 @@ class L20SelectorCV(SearchedSelector):
             found = scores.predictions.corrected_score(metric, choose_by, groups)
         self.corrected_score_, self.corrected_interval_ = found.value, (found.lower, found.upper)
 
-    def _fit_finally(self, model: Model, samples: Samples) -> None:
-        """Compute the chosen path on all samples."""
+    def _fit_finally(self, model: Model, samples: Samples, *, is_fitted: bool) -> None:
+        """Compute the chosen path on all samples, unless it walked beside those of the folds."""
         size, largest = self._tried[self.best_index_ % len(self._tried)], self._tried[-1]
-        self.model_ = fit_part(samples.names, model.set_params(n_features_to_select=size, max_features=largest), samples)
+        self.model_ = model.set_params(n_features_to_select=size, max_features=largest)
+        if not is_fitted:
+            fit_part(samples.names, model, samples)
         if samples.names is not None:
             model.feature_names_in_ = samples.names
         self.path_, self.scores_, self.ranking_ = model.path_, model.scores_, model.ranking_

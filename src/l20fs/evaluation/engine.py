@@ -6,12 +6,13 @@ A selector is anything with the contract of :class:`~l20fs.estimators.base.BaseS
 
 from __future__ import annotations
 
+import threading
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -192,13 +193,54 @@ class FoldWork:
         return judge(selection, train, self.samples.part(fold.test) if parts is None else parts.test, self.judges)
 
 
+#: How warnings begin that are about all samples, and silenced in a fold: of constant features, and classes in one batch.
+OF_ALL_SAMPLES = ("n_features_to_select=", "adjust_for explains")
+
+
 @contextmanager
 def without_fold_warnings() -> Iterator[None]:
     """Silence the warnings about constant features and classes in one batch in a fold."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="n_features_to_select=", category=UserWarning)
-        warnings.filterwarnings("ignore", message="adjust_for explains", category=UserWarning)
+        for text in OF_ALL_SAMPLES:
+            warnings.filterwarnings("ignore", message=text, category=UserWarning)
         yield
+
+
+class Beside:
+    """Fits to all samples that walk beside those of the folds; their own warnings are told when all are done.
+
+    Parameters
+    ----------
+    calls : sequence of callable
+    """
+
+    def __init__(self, calls: Sequence[Callable[[], object]]) -> None:
+        self.calls = [partial(self._call, call) for call in calls]
+        self._threads: set[int] = set()
+
+    def _call(self, call: Callable[[], object]) -> None:
+        self._threads.add(threading.get_ident())
+        call()
+
+    @contextmanager
+    def without_fold_warnings(self) -> Iterator[None]:
+        """Silence the warnings of the folds alone: filters belong to the process, and not to a thread."""
+        told: list[tuple[Any, ...]] = []
+        with warnings.catch_warnings():
+            show = warnings.showwarning
+
+            def sort_out(message: Any, category: Any, filename: str, lineno: int, *to: Any) -> None:
+                if not str(message).startswith(OF_ALL_SAMPLES):
+                    show(message, category, filename, lineno, *to)
+                elif threading.get_ident() in self._threads:
+                    told.append((message, category, filename, lineno))
+
+            for text in OF_ALL_SAMPLES:
+                warnings.filterwarnings("always", message=text, category=UserWarning)
+            warnings.showwarning = sort_out
+            yield
+        for each in told:
+            warnings.warn_explicit(*each)
 
 
 def fit_selector(selector: Any, train: Samples) -> None:
@@ -224,12 +266,13 @@ def evaluate(
     one_ranking: bool = False,
     n_jobs: int | None = None,
     parts: Sequence[Parts] | Preparation | None = None,
+    beside: Sequence[Callable[[], object]] = (),
 ) -> Generator[Judged, None, None]:
     """Yield the results of all judges for every selector and fold.
 
     See :class:`FoldWork` for the parameters; ``n_jobs`` folds are computed in parallel, on ``parts`` where they were
     preprocessed, or on those that ``parts`` makes of a fold. Results come fold by fold of the first selector, then of the
-    next. Closing the generator cancels the rest.
+    next. Closing the generator cancels the rest. Fits ``beside`` those of the folds, to shared samples, walk with them.
     """
     work = FoldWork(samples, sizes, judges, fit, one_ranking)
     of_folds = [parts] * len(folds) if parts is None or callable(parts) else parts
@@ -237,7 +280,9 @@ def evaluate(
     arguments = [(selector, *split) for selector in selectors for split in splits]
     if isinstance(samples.X, Part):
         together = replace(work, fit=fit_selector) if fit is fit_quietly else work
-        return results_together(together, arguments, samples.X, silence=without_fold_warnings)
+        others = Beside(beside)
+        silence = others.without_fold_warnings if beside else without_fold_warnings
+        return results_together(together, arguments, samples.X, silence=silence, beside=others.calls)
     return results_of(work, arguments, n_jobs)
 
 

@@ -52,25 +52,33 @@ def results_together(
     *,
     silence: Callable[[], AbstractContextManager[Any]] = nullcontext,
     most: int | None = None,
+    beside: Sequence[Callable[[], object]] = (),
 ) -> Generator[Any, None, None]:
     """Call a function that fits to parts of shared samples with each of the arguments, and yield the results in order.
 
     As many fits as memory allows, or ``most``, walk side by side, and share their products with X; those inside such a fit
     run one after the other. Warnings are silenced for all of them at once, since filters belong to the process and not to a
-    thread.
+    thread. Calls ``beside`` them, such as the fit to all samples, walk with the first ones, and their results are dropped.
     """
     if samples.shared.meeting.is_member:
         yield from (function(*given) for given in arguments)
+        for other in beside:
+            other()
         return
     config = get_config()
 
-    def call(given: tuple[Any, ...]) -> Any:
-        with config_context(**config):  # a thread starts with the defaults
-            return function(*given)
-
-    n_at_once = min(samples.shared.n_at_once, most or len(arguments) or 1)
-    for start in range(0, len(arguments), n_at_once):
-        group = arguments[start : start + n_at_once]
+    calls: list[Callable[[], Any]] = [partial(_in_config, config, function, *given) for given in arguments]
+    others = [partial(_in_config, config, other) for other in beside]
+    n_at_once = min(samples.shared.n_at_once, most or len(calls) + len(others) or 1)
+    n_first = max(1, n_at_once - len(others))
+    for group in [calls[:n_first], *(calls[start : start + n_at_once] for start in range(n_first, len(calls), n_at_once))]:
         with silence():
-            results = samples.shared.together([partial(call, given) for given in group])
-        yield from results
+            results = samples.shared.together([*group, *others])
+        yield from results[: len(group)]
+        others = []
+
+
+def _in_config(config: dict[str, Any], function: Callable[..., Any], *given: Any) -> Any:
+    """Call a function in a thread, which starts with scikit-learn's defaults, under the settings of its caller."""
+    with config_context(**config):
+        return function(*given)
