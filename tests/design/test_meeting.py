@@ -70,6 +70,28 @@ def test_answers_do_not_depend_on_speed(at_once):
     assert (meeting.is_member, meeting.n_members) == (False, 0)
 
 
+def test_groups_are_answered_each_for_itself_while_the_other_runs():
+    asked, other_runs = [], threading.Event()
+
+    def answer(requests):
+        asked.append(requests)
+        if requests[0] == 1:  # the first group waits for a step of the second
+            assert other_runs.wait(STUCK), "nobody runs while an answer is computed"
+        return [sum(requests)] * len(requests)
+
+    meeting = Meeting(answer, 1, n_groups=2)
+
+    def call(number):
+        first = meeting.ask(10**number)
+        if number == 3:
+            other_runs.set()
+        return [first, meeting.ask(2 * 10**number)]
+
+    found = within_time(lambda: meeting.together([partial(call, number) for number in range(5)]))
+    assert found == [[10101, 20202], [1010, 2020]] * 2 + [[10101, 20202]]
+    assert sorted(asked) == [[1, 100, 10000], [2, 200, 20000], [10, 1000], [20, 2000]]
+
+
 def test_members_that_leave_are_not_waited_for():
     rounds = Rounds()
     meeting = Meeting(rounds)

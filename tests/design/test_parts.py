@@ -213,7 +213,7 @@ def test_products_of_several_fits_are_computed_at_once(monkeypatch):
 
     calls = [lambda part=part, n=n: products(part, n) for n, part in enumerate(parts, start=1)]
     together = samples.shared.together(calls)
-    assert n_lines == [6]
+    assert sorted(n_lines) == [2, 4], "of the second fit, and of the two others: one group computes while the other runs"
     for n, (found, part) in enumerate(zip(together, parts, strict=True), start=1):
         design = make_design(X[part.rows], "zscore")
         np.testing.assert_allclose(found, design.pull(residual_of(design, n)), rtol=1e-9, atol=1e-9)

@@ -61,6 +61,9 @@ class Meeting:
     at_once : int, optional
         How many members run at a time between their requests. None: all of them. With many short steps in Python they would
         only wait for the interpreter.
+    n_groups : int, default=1
+        Into how many groups the members are split, in turn. Each is answered when its own members have asked: while an
+        answer is computed for one, the members of another run.
 
     Examples
     --------
@@ -71,8 +74,9 @@ class Meeting:
     [3, 3]
     """
 
-    def __init__(self, answer: Callable[[list[Any]], list[Any]], at_once: int | None = None) -> None:
+    def __init__(self, answer: Callable[[list[Any]], list[Any]], at_once: int | None = None, *, n_groups: int = 1) -> None:
         self._answer = answer
+        self._n_groups = n_groups
         self._turns = threading.Semaphore(sys.maxsize if at_once is None else at_once)
         self._changed = threading.Condition()
         self._present: set[int] = set()
@@ -102,7 +106,7 @@ class Meeting:
             with self._changed:
                 if number <= self._last:
                     self._requests[number] = request
-                    self._answer_all()
+                    self._answer_group_of(number)
                     self._changed.wait_for(lambda: number in self._answers or number > self._last)
                 if number > self._last:
                     raise CancelledError
@@ -113,17 +117,21 @@ class Meeting:
             raise found
         return found
 
-    def _answer_all(self) -> None:
-        """Answer the requests if no member is missing."""
-        if not self._requests or len(self._requests) < len(self._present):
+    def _answer_group_of(self, number: int) -> None:
+        """Answer the requests of the group of a member if none of its members is missing; others ask meanwhile."""
+        group = number % self._n_groups
+        numbers = sorted(each for each in self._requests if each % self._n_groups == group)
+        if not numbers or len(numbers) < sum(each % self._n_groups == group for each in self._present):
             return
-        numbers = sorted(self._requests)
-        requests = [self._requests[number] for number in numbers]
-        self._requests.clear()
+        requests = [self._requests.pop(each) for each in numbers]
+        self._changed.release()
         try:
-            self._answers.update(zip(numbers, self._answer(requests), strict=True))
+            answers = dict(zip(numbers, self._answer(requests), strict=True))
         except BaseException as error:  # each member has to hear of it
-            self._answers.update(dict.fromkeys(numbers, error))
+            answers = dict.fromkeys(numbers, error)
+        finally:
+            self._changed.acquire()
+        self._answers.update(answers)
         self._changed.notify_all()
 
     @contextmanager
@@ -136,7 +144,7 @@ class Meeting:
             self._turns.release()
             with self._changed:
                 self._present.discard(number)
-                self._answer_all()
+                self._answer_group_of(number)
 
     def _cancel(self, after: int) -> None:
         """Let the members with a higher number fail when they ask next."""

@@ -11,10 +11,12 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
+from threadpoolctl import ThreadpoolController
 
 from l20fs.blocks import is_blocks, memory_limit
 from l20fs.design.adjustment import SMALL_SHARE, explained_energy, left_over, project_out, sum_squares
@@ -37,6 +39,12 @@ SHARE_FOR_FITS = 0.25
 
 #: Vectors over the features that a fit holds at a time, in float64: products with the lines of a batch, and those it keeps.
 LINES_PER_FIT = 96
+
+
+@cache
+def threads_of_blas() -> ThreadpoolController:
+    """Return what sets the number of threads of BLAS; it looks through all libraries that are loaded, once."""
+    return ThreadpoolController().select(user_api="blas")
 
 
 class Part:
@@ -129,11 +137,14 @@ class SharedSamples(ABC):
     #: How many fits run at a time between their requests; None: all of them. BLAS has threads of its own.
     at_once: ClassVar[int | None] = 1
 
+    #: Into how many groups they are split: one computes products while the other makes its steps.
+    n_groups: ClassVar[int] = 1
+
     def __init__(self, X: Any) -> None:
         self.X = X
         self.shape: tuple[int, int] = X.shape
         self.dtype = X.dtype
-        self.meeting = Meeting(self._answer, self.at_once)
+        self.meeting = Meeting(self._answer, self.at_once, n_groups=self.n_groups)
         self._lock = threading.RLock()
         self._bases: dict[bool, Any] = {}
 
@@ -227,6 +238,15 @@ class Sums(NamedTuple):
 
 class SharedMatrix(SharedSamples):
     """Shared array or sparse matrix in memory."""
+
+    n_groups = 2
+
+    def together(self, calls: Sequence[Callable[[], Any]]) -> list[Any]:
+        # One thread less for BLAS: the steps of the other group of fits have it.
+        blas = threads_of_blas()
+        n_threads = min((library.num_threads for library in blas.lib_controllers), default=1)
+        with blas.limit(limits=max(1, n_threads - 1)):
+            return super().together(calls)
 
     @property
     def n_at_once(self) -> int:
