@@ -1,4 +1,4 @@
-"""Check what was built: the sdist has every file of the repository, the wheel the licences, the long description absolute links.
+"""Check what was built: every file of the repository in the sdist, licences in the wheel, absolute links, a valid recipe.
 
 python tools/check_package.py dist
 """
