@@ -130,8 +130,9 @@ def show_fits(X: torch.Tensor, y: np.ndarray, read: float) -> None:
             selector.fit(X, y)
         first = time.perf_counter() - begin
         torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
         took = seconds(lambda: selector.fit(X, y))
-        peak = (torch.cuda.max_memory_allocated() - X.numel() * X.element_size()) / 1e9
+        peak = (torch.cuda.max_memory_allocated() - before) / 1e9
         n_rows, passes = int(selector.path_.n_nonzero[-1]), counted.n_passes
         print(
             f"{'L20Selector, ' + solver:<22}{in_ms(took):>18}{n_rows:6d}{passes:8d}{counted.n_lines:7d}"
