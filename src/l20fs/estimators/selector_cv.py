@@ -22,10 +22,11 @@ from l20fs.estimators.searched_selector import Model, SearchedSelector
 from l20fs.estimators.selector import L20Selector
 from l20fs.evaluation.choice import Setting, SizeRule, choose, choose_each, is_at_limit, tabulate, tabulate_selections
 from l20fs.evaluation.corrected_score import corrected_by_folds
-from l20fs.evaluation.engine import Samples, Scores, announce, score_sizes
-from l20fs.evaluation.folds import make_folds
+from l20fs.evaluation.engine import Parts, Samples, Scores, announce, score_sizes
+from l20fs.evaluation.folds import Fold, make_folds
 from l20fs.evaluation.judges import fit_estimator
 from l20fs.evaluation.metrics import Metric, Outputs
+from l20fs.evaluation.out_of_fold import OutOfFold
 from l20fs.evaluation.parallel import shared_if_faster
 from l20fs.evaluation.preprocessing import CarriedConstraints, Preprocessing, validate_before
 from l20fs.inputs.targets import (
@@ -291,34 +292,18 @@ class L20SelectorCV(SearchedSelector):
         return X, self._encode(y)
 
     def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
-        template, grid, judged, routed = self._template, self._grid, self._judged, extra["routed"]
-        X = X.tocsr() if sp.issparse(X) else X  # of which samples can be taken
-        samples = Samples(
-            X,
-            self._labels(targets),
-            targets.sample_weight,
-            routed.estimator.fit,
-            routed.scorer.score,
-            getattr(self, "feature_names_in_", None),
-            targets.nuisances,
-        )
-        weights_of_targets(targets, template.class_weight)  # a label that y does not have is refused before any fold
-        folds = make_folds(self.cv, X, samples.y, extra["groups"], classify=judged.classifies)
-        steps = Preprocessing(self.preprocess, routed.get("preprocess", {}).get("fit_transform", {}))
-        self.preprocess_, samples, parts = steps.apply(samples, folds, self.n_jobs)
-        if parts is None:
-            samples = replace(samples, X=shared_if_faster(samples.X, self.n_jobs, template.checkpoint))
-        announce(samples, folds)
-        X = samples.X
-        n_units, possible = possible_sizes(template, X, targets, samples.names)
+        template, grid, judged = self._template, self._grid, self._judged
+        samples, folds, parts = self._share(X, targets, extra["groups"], extra["routed"])
+        n_units, possible = possible_sizes(template, samples.X, targets, samples.names)
         metric = judged.metric(0 if targets.classes is None else len(targets.classes), samples.score_params)
         calibration = None if metric is not None else "loo"  # a scorer of one's own may ask for probabilities
         models = [self._model(targets, calibration, ridge, alpha) for ridge in grid.ridges for alpha in grid.alphas]
-        settings = [Setting(ridge, each.alpha) for each, ridge in zip(models, self._ridges(models, X, targets), strict=True)]
+        ridges, n_paths = self._ridges(models, samples.X, targets), len(models) * len(folds)
+        settings = [Setting(ridge, model.alpha) for model, ridge in zip(models, ridges, strict=True)]
         self._chosen_by = self.n_features_to_select
         for n_rounds, limit in enumerate(grid.limits(possible)):
             self._tried = sizes = self._sizes(possible, limit, n_units)
-            finals = self._finals(models, X, metric)
+            finals = self._finals(models, samples.X, metric)
             scores = score_sizes(
                 models,
                 samples,
@@ -332,9 +317,7 @@ class L20SelectorCV(SearchedSelector):
                 n_jobs=self.n_jobs,
                 parts=parts,
                 beside=[partial(self._walk_beside, final, samples) for final in finals],
-                on_path=partial(
-                    self._report, n_paths=len(models) * len(folds), n_before=n_rounds * len(models) * len(folds)
-                ),
+                on_path=partial(self._report, n_paths=n_paths, n_before=n_rounds * n_paths),
             )
             self.cv_results_ = tabulate(settings, sizes, scores.values, scores.n_features)
             self.best_index_ = self._choose(n_units)
@@ -348,9 +331,42 @@ class L20SelectorCV(SearchedSelector):
         self.n_splits_ = len(folds)
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         self._correct_score(scores, metric, n_units, extra["groups"])
-        setting = self.best_index_ // len(sizes)
-        model, predicted = (finals or models)[setting], scores.predictions
-        calibrations = None if predicted is None else calibrations_of_search(sizes, predicted, setting, targets, folds)
+        self._finish(models, finals, scores.predictions, samples, targets, folds)
+
+    def _share(self, X: Any, targets: Targets, groups: Any, routed: Any) -> tuple[Samples, list[Fold], list[Parts] | None]:
+        """Return the samples as the folds share them, the folds, and their parts where steps are fitted in each fold."""
+        X = X.tocsr() if sp.issparse(X) else X  # of which samples can be taken
+        samples = Samples(
+            X,
+            self._labels(targets),
+            targets.sample_weight,
+            routed.estimator.fit,
+            routed.scorer.score,
+            getattr(self, "feature_names_in_", None),
+            targets.nuisances,
+        )
+        weights_of_targets(targets, self._template.class_weight)  # a label that y does not have is refused before any fold
+        folds = make_folds(self.cv, X, samples.y, groups, classify=self._judged.classifies)
+        steps = Preprocessing(self.preprocess, routed.get("preprocess", {}).get("fit_transform", {}))
+        self.preprocess_, samples, parts = steps.apply(samples, folds, self.n_jobs)
+        if parts is None:
+            samples = replace(samples, X=shared_if_faster(samples.X, self.n_jobs, self._template.checkpoint))
+        announce(samples, folds)
+        return samples, folds, parts
+
+    def _finish(
+        self,
+        models: list[Model],
+        finals: list[Model],
+        predicted: OutOfFold | None,
+        samples: Samples,
+        targets: Targets,
+        folds: list[Fold],
+    ) -> None:
+        """Compute the path of the chosen setting on all samples, and calibrate its probabilities by those of the folds."""
+        setting = self.best_index_ // len(self._tried)
+        model = (finals or models)[setting]
+        calibrations = None if predicted is None else calibrations_of_search(self._tried, predicted, setting, targets, folds)
         if not finals and isinstance(model, L20Classifier):
             model.set_params(calibration="loo" if calibrations is None else None)
         self._fit_finally(model, samples, is_fitted=bool(finals))
