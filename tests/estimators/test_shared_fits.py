@@ -268,18 +268,6 @@ def test_warnings_are_those_of_the_fit_to_all_samples(container, share, tmp_path
 
 
 @in_few_containers
-def test_warnings_are_those_of_the_fit_to_all_samples(container, share, tmp_path):
-    """A class that lies in one batch, and features that are constant, are told once, and not by each fold."""
-    X, y = make_samples()
-    share()
-    X, batch = CONTAINERS[container](X, tmp_path), (y == 2).astype(int)
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        L20SelectorCV(2, max_features=3, cv=3).fit(X, y, adjust_for=batch)
-    assert [str(each.message)[:34] for each in told] == ["adjust_for explains class '2' alto"]
-
-
-@in_few_containers
 def test_progress_is_told_after_each_path(container, share, tmp_path, capsys):
     X, y = make_samples()
     share()

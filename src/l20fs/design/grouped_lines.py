@@ -43,10 +43,10 @@ class GroupedLines:
 
         Examples
         --------
-        >>> first, second = np.array([[1.0, 1.0, 5.0]]), np.array([[4.0, 2.0]])
+        >>> first, second = np.array([[1.0, 1.0, 5.0], [0.0, 0.0, 3.0]]), np.array([[4.0, 2.0]])
         >>> found = GroupedLines.of([(first, np.array([0, 1, 3])), (second, np.array([2, 3]))], 4)
         >>> found.group_of.tolist(), [table.tolist() for table in found.tables]
-        ([0, 0, 2, 1], [[[1.0, 5.0, 0.0]], [[0.0, 2.0, 4.0]]])
+        ([0, 0, 2, 1], [[[1.0, 5.0, 0.0], [0.0, 3.0, 0.0]], [[0.0, 2.0, 4.0]]])
         """
         group_of, n_groups = np.full(n_samples, -1), 0
         parts = []
