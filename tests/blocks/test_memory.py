@@ -75,7 +75,7 @@ def amounts():
 def test_without_sysconf_psutil_knows_the_machine(monkeypatch):
     """As on Windows; without either it is taken for one of 8 GB."""
     psutil, by_sysconf = pytest.importorskip("psutil"), memory._installed()
-    monkeypatch.delattr("os.sysconf")
+    monkeypatch.delattr("os.sysconf", raising=False)
     assert memory._installed() == psutil.virtual_memory().total == by_sysconf
     monkeypatch.setitem(sys.modules, "psutil", None)
     assert memory._installed() == 2**33
