@@ -12,6 +12,7 @@ os.environ.setdefault("SCIPY_ARRAY_API", "1")
 import numpy as np
 import pytest
 from hypothesis import settings
+from platforms import IS_POSIX
 
 # No test depends on a clock: a busy machine must not fail a search for counterexamples.
 # Everywhere else each run looks for new counterexamples; CI repeats the same ones, so that a red run speaks of the change,
@@ -20,8 +21,8 @@ IN_CI = os.environ.get("CI") == "true"
 settings.register_profile("l20fs", deadline=None, derandomize=IN_CI, max_examples=50 if IN_CI else 100)
 settings.load_profile("l20fs")
 
-#: Needs atheris, and instruments what it imports.
-collect_ignore = ["fuzz/guided.py"]
+#: The first needs atheris, and instruments what it imports; the others are programs that fork.
+collect_ignore = ["fuzz/guided.py"] if IS_POSIX else ["fuzz", "attacks/runner.py", "kills.py"]
 
 DATA = Path(os.environ.get("L20FS_DATA", Path(__file__).parents[2] / "shared" / "data"))
 

@@ -72,11 +72,7 @@ def test_workflows_call_targets_that_exist(workflow):
     (called,) = [set(re.findall(r"[a-z-]+", found)) for found in re.findall(r"target: \[(.*)\]", text)] or [set()]
     called |= {word for line in re.findall(r"run: make ([a-z -]+)", text) for word in line.split()}
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
-    assert called - targets <= LATER
-
-
-#: Targets of other parts of the repository that the workflows already call.
-LATER = {"docs", "test-foreign"}
+    assert called <= targets
 
 
 def test_keywords_hold_no_comma_and_licences_are_there():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import threading
 import time
 import types
@@ -13,6 +12,7 @@ import array_api_strict
 import dask
 import dask.array as da
 import numpy as np
+import psutil
 import pytest
 import scipy.sparse as sp
 import zarr
@@ -409,7 +409,7 @@ def _a_worker_is_killed(client):
     def kill_one(stage):
         if len(stage.rows) > 3 and not killed:
             killed.append(pids(client)[0])
-            os.kill(killed[0], signal.SIGKILL)
+            psutil.Process(killed[0]).kill()
 
     found = L20Selector(12, solver="ahiht", callback=kill_one).fit(lazy, y)
     assert killed
@@ -427,7 +427,7 @@ def _all_workers_are_killed(client, folder):
         if len(stage.rows) > 3 and not killed:
             killed.extend(pids(client))
             for pid in killed:
-                os.kill(pid, signal.SIGKILL)
+                psutil.Process(pid).kill()
 
     selector = L20Selector(12, solver="ahiht", callback=kill_all, checkpoint=folder / "checkpoint")
     found = selector.fit(lazy, y)

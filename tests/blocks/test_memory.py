@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from platforms import needs_linux
 
 from l20fs.blocks import format_bytes, memory, memory_limit, parse_bytes
 
@@ -74,7 +75,7 @@ def amounts():
 def test_without_sysconf_psutil_knows_the_machine(monkeypatch):
     """As on Windows; without either it is taken for one of 8 GB."""
     psutil, by_sysconf = pytest.importorskip("psutil"), memory._installed()
-    monkeypatch.delattr("os.sysconf")
+    monkeypatch.delattr("os.sysconf", raising=False)
     assert memory._installed() == psutil.virtual_memory().total == by_sysconf
     monkeypatch.setitem(sys.modules, "psutil", None)
     assert memory._installed() == 2**33
@@ -126,9 +127,11 @@ def test_a_soft_limit_of_a_control_group_counts(tmp_path, machine):
     assert amounts() == (2**31, 2**32 - 2**29)
 
 
+@needs_linux
 @pytest.mark.parametrize("kind", ["RLIMIT_AS", "RLIMIT_DATA"])
 def test_the_limits_of_the_process_limit_what_is_allowed_and_free(machine, kind):
-    resource = pytest.importorskip("resource")
+    import resource
+
     limits = {}
     machine.setattr(memory, "_own_limits", REAL_LIMITS)
     machine.setattr(resource, "getrlimit", lambda which: (limits.get(which, resource.RLIM_INFINITY), 0))
@@ -141,8 +144,10 @@ def test_the_limits_of_the_process_limit_what_is_allowed_and_free(machine, kind)
     assert amounts() == (memory.LEAST_LIMIT, 0)
 
 
+@needs_linux
 def test_a_real_limit_of_addresses():
-    resource = pytest.importorskip("resource")
+    import resource
+
     code = "from l20fs.blocks import memory_limit; print(memory_limit(None))"
     said = subprocess.run(
         [sys.executable, "-c", code],

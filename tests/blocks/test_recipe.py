@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -64,14 +61,14 @@ def test_the_recipe_by_hand_survives_the_loss_of_a_worker(planted):
     try:
         for _, kind, *options in commands:
             command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", *options, *instead[kind]]
-            processes.append(subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True))
+            processes.append(subprocess.Popen(command, stderr=subprocess.DEVNULL))
         names = run_code(code)
         with names["client"] as client:
             assert len(client.scheduler_info()["workers"]) == 2
 
             def kill_a_worker(stage):
                 if processes[-1].poll() is None:
-                    os.killpg(processes[-1].pid, signal.SIGKILL)
+                    processes[-1].kill()
                     processes[-1].wait()
 
             found = L20Selector(n_features_to_select=5, callback=kill_a_worker).fit(names["X"], planted[1])
@@ -81,6 +78,5 @@ def test_the_recipe_by_hand_survives_the_loss_of_a_worker(planted):
         np.testing.assert_array_equal(found.support_, expected.support_)
     finally:
         for process in processes:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            process.kill()
             process.wait()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import zarr
+from platforms import needs_linux
 
 from l20fs.blocks import as_blocks, columns_of, comes_in_blocks, is_blocks, open_large
 from l20fs.blocks.passes import extents
@@ -222,10 +222,9 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in other units elsewhere")
+@needs_linux
 def test_memory_stays_within_the_limit(tmp_path):
     """X has twice the memory that the fit may take; the process grows by less than half of that."""
-    assert resource  # used in the process below
     stored = np.lib.format.open_memmap(tmp_path / "x.npy", mode="w+", dtype=np.float32, shape=(16_000, 4096))
     rng = np.random.default_rng(0)
     part = rng.standard_normal((1000, 4096)).astype(np.float32)

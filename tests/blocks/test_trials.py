@@ -9,6 +9,7 @@ import files
 import h5py
 import numpy as np
 import pytest
+from platforms import needs_posix
 
 from l20fs.blocks import open_large, trials
 from l20fs.data.readers import DataError, read_table
@@ -101,6 +102,7 @@ def test_allocations_beyond_the_limit_end_the_trial(tmp_path, monkeypatch):
         trials.read_on_trial(tmp_path / "a.h5")
 
 
+@needs_posix
 def test_parquet_files_are_tried_too(tmp_path, monkeypatch):
     """Arrow ends the process at some damaged descriptions of columns; here the trial ends in the same way."""
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")

@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 from attacks import attacks_of, modules
+from platforms import needs_linux
 
 #: Memory above 1.5 times the cap that is no fault: pages of the interpreter that a fork copies when it writes to them.
 SLACK = 2**26
 
 
+@needs_linux
 @pytest.mark.parametrize("module", modules())
 def test_attacks(module, tmp_path):
     attacks, cases = attacks_of(module), []

@@ -20,6 +20,7 @@ import pytest
 import scipy.sparse as sp
 import zarr
 from cli_samples import RESULTS, contents, read_tsv
+from platforms import needs_posix
 
 from l20fs.blocks import FileBlocks, PassCache, open_large
 from l20fs.blocks.file_guard import ChangedFileError, FileGuard
@@ -354,6 +355,7 @@ def test_chunks_that_are_not_there_are_told(tmp_path, in_blocks, monkeypatch):
     assert any(note.startswith(told) for note in table.notes)
 
 
+@needs_posix
 @pytest.mark.parametrize(("name", "other"), [("csr.h5ad", "cells"), ("csr.h5ad", "C.H5"), ("cells.zarr", "folder")])
 def test_the_content_of_a_file_counts_and_not_its_name(folder, tmp_path, name, other, tight):
     (tmp_path / other).symlink_to(folder / name)
@@ -515,6 +517,7 @@ def killer():
         server.communicate()
 
 
+@needs_posix
 def test_a_run_that_was_killed_goes_on_where_it_was(folder, tmp_path, capsys, killer):
     command = ["select", *arguments(folder, "csr.h5ad"), "-k", "5"]
 

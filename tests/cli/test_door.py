@@ -10,6 +10,7 @@ import zlib
 import numpy as np
 import pytest
 from cli_samples import start
+from platforms import needs_linux
 
 from l20fs.cli import load, run
 
@@ -100,7 +101,7 @@ def test_debug_is_no_option_of_the_run(tmp_path, capsys):
     assert "--debug" in capsys.readouterr().out
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+@needs_linux
 @pytest.mark.parametrize("command", [["methods"], ["data", "list"]])  # the second has a line above its table
 def test_a_full_disk_behind_stdout_is_named(command):
     with open("/dev/full", "wb") as full:
@@ -109,7 +110,7 @@ def test_a_full_disk_behind_stdout_is_named(command):
     assert done.stderr == b"error: No space left on device: standard output\n"
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/mem"), reason="this system has no file that fails when it is read")
+@needs_linux
 def test_a_file_that_fails_when_it_is_read_is_named(capfd):
     assert run(["select", "/proc/self/mem", "--target", "y"]) == 1
     assert capfd.readouterr().err == "error: Input/output error: /proc/self/mem\n"

@@ -8,6 +8,7 @@ import tempfile
 
 import pytest
 from cli_samples import planted, with_lonely, write_table
+from platforms import needs_permissions
 
 from l20fs.cli import run
 from l20fs.storage import files
@@ -67,7 +68,7 @@ def test_a_folder_that_cannot_be_written_to(tmp_path, table, capsys, monkeypatch
             assert said.count("\n") == 1
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@needs_permissions
 def test_a_folder_without_permission(tmp_path, table, capsys):
     with tempfile.TemporaryDirectory(dir=tmp_path) as place:
         os.chmod(place, 0o500)

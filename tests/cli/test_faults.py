@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import resource
 import shutil
 import socket
 import subprocess
@@ -15,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cli_samples import RESULTS, contents, planted, read_tsv, start, with_lonely, write_table
+from platforms import needs_posix
 
 from l20fs import L20Selector
 from l20fs.cli import run
@@ -42,6 +42,7 @@ def results(tmp_path, first_results):
     return Path(shutil.copytree(first_results, tmp_path / "results"))
 
 
+@needs_posix
 def test_c1_a_kill_at_any_moment_leaves_whole_sets_and_the_rerun_gives_the_same_bytes():
     tests = Path(__file__).parents[1]
     paths = os.pathsep.join([str(tests), *(path for path in sys.path if path)])
@@ -85,8 +86,11 @@ def test_c2_a_failed_write_leaves_the_old_results(monkeypatch, results, table, c
     assert without_cells(results) == before
 
 
+@needs_posix
 def test_c2_a_full_disk(results, table):
     """A limit on the size of files stands for a disk that is full: the system refuses the rest of a write."""
+    import resource
+
     before = contents(results)
     done = start(
         *("select", table, "--target", "type", "-k", "2", "-o", str(results), "--force"),
@@ -118,6 +122,7 @@ def test_c3_a_second_run_into_a_folder_is_refused(results, table, capsys):
     assert run(arguments) == 0
 
 
+@needs_posix
 def test_c3_the_claim_ends_with_its_process(tmp_path):
     folder = tmp_path / "out"
     code = (

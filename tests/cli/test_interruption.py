@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import signal
@@ -37,7 +36,7 @@ def stopped(monkeypatch):
             write(*given)
             n_left -= 1
             if not n_left:
-                os.kill(os.getpid(), number)
+                signal.raise_signal(number)
 
         with monkeypatch.context() as patch:
             patch.setattr(keyed_store, "write_atomically", write_and_stop)

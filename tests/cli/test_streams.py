@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from cli_samples import contents, planted, with_lonely, write_table
 from pipe_samples import open_pipe
+from platforms import needs_posix
 
 from l20fs.blocks import FileBlocks, open_large
 from l20fs.cli import run
@@ -24,6 +25,8 @@ from l20fs.report.index import read_exhibits
 from l20fs.storage import streams
 from l20fs.storage.keyed_store import KeyedStore
 from l20fs.storage.regular_files import NotAFileError
+
+pytestmark = needs_posix
 
 
 @pytest.fixture(scope="module")

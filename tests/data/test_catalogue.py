@@ -6,7 +6,6 @@ import io
 import os
 import pickle
 import struct
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,7 @@ import scipy.sparse as sp
 from conftest import DATA
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from platforms import needs_linux
 from scipy.io import savemat
 
 from l20fs.data import MissingDataError, containers, find_data_dir, import_dataset, load_dataset, load_srbct, paper_sets
@@ -621,7 +621,7 @@ def bare(monkeypatch):
     return monkeypatch
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems have other cache folders")
+@needs_linux
 @pytest.mark.parametrize(
     ("variables", "folder"),
     [

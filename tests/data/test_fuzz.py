@@ -7,6 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from platforms import needs_linux
+
+pytestmark = needs_linux
+
 #: Cases of each target: enough to reach every reader, few enough for seconds. `make fuzz` runs as many as time allows.
 N_CASES = 12
 

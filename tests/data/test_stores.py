@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import zarr
+from platforms import needs_posix
 
 from l20fs import L20Selector
 from l20fs.anndata import select_genes
@@ -247,6 +248,7 @@ def test_missing_chunks_of_a_dense_array_are_counted_and_rows_without_any(tmp_pa
     assert caplog.text.count(f"x.zarr: {said}") == 3
 
 
+@needs_posix
 def test_links_inside_of_a_store_are_followed_and_hashed(tmp_path, X):
     write(make(X), tmp_path / "x.zarr")
     digest = read_table(tmp_path / "x.zarr", "texts").sha256
@@ -265,6 +267,7 @@ def test_links_inside_of_a_store_are_followed_and_hashed(tmp_path, X):
         open_large(tmp_path / "x.zarr")
 
 
+@needs_posix
 def test_nothing_is_opened_before_the_check(tmp_path, X, monkeypatch):
     write(make(X), tmp_path / "x.zarr")
     (tmp_path / "x.zarr" / "out").symlink_to(tmp_path)

@@ -7,7 +7,6 @@ import itertools
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -250,7 +249,7 @@ def test_killed_on_the_command_line_and_resumed(tmp_path):
     process = subprocess.Popen([sys.executable, "-m", "l20fs.cli", *arguments, "-o", str(tmp_path / "killed")])
     while process.poll() is None and len(list((tmp_path / "killed").rglob("*.json"))) < 5:
         time.sleep(0.001)
-    process.send_signal(signal.SIGKILL)
+    process.kill()
     process.wait()
     assert run_cli([*arguments, "-o", str(tmp_path / "killed")]) == 0
     whole, killed = contents(tmp_path / "whole"), contents(tmp_path / "killed")

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from platforms import needs_posix
 from reference import paper_accuracy
 from samples import make_data
 from sklearn.linear_model import LogisticRegression
@@ -267,6 +268,7 @@ def run_small(folder):
     run(parse_plan(SMALL), [toy()], Path(folder))
 
 
+@needs_posix
 def test_killed_twenty_times_it_gives_the_same_rows(tmp_path):
     """SIGKILL at random moments, some of them in the middle of a cell or of a write; then once to the end."""
     whole = without_times(run(parse_plan(SMALL), [toy()], tmp_path / "whole"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 #: Samples and features of each file, as in skrebate's.
 N_SAMPLES, N_FEATURES = 1600, 20
@@ -16,6 +15,8 @@ _SETTINGS = "a_20s_1600her_0.4__maf_0.2_EDM-2_01"
 
 def write_genotypes(folder: Path) -> None:
     """Write the five tables that skrebate's tests read into ``folder / "data"``."""
+    import pandas as pd
+
     rng = np.random.default_rng(20)
     X = rng.binomial(2, 0.2, (N_SAMPLES, N_FEATURES)).astype(float)
     pair = (X[:, 0] > 0) ^ (X[:, 1] > 0)

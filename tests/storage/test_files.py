@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import socket
 import stat
 import subprocess
@@ -11,6 +12,7 @@ import sys
 import threading
 
 import pytest
+from platforms import needs_linux, needs_posix
 
 from l20fs.storage import files
 from l20fs.storage.files import PART, check_writable, claimed, stage, sweep, write_atomically
@@ -41,8 +43,11 @@ def test_permissions_are_those_of_a_new_file_and_the_umask_is_left_alone(tmp_pat
     assert len(os.listdir(tmp_path)) == 80
 
 
-@pytest.mark.parametrize("kind", ["folder", "link", "dangling link", "pipe", "socket"])
-def test_only_a_regular_file_is_replaced(tmp_path, kind):
+OF_POSIX = [pytest.param(kind, marks=needs_posix) for kind in ("link", "dangling link", "pipe", "socket")]
+
+
+@pytest.mark.parametrize("kind", ["folder", *OF_POSIX])
+def test_only_a_regular_file_is_replaced(tmp_path, monkeypatch, kind):
     file, other = tmp_path / "x", tmp_path / "other"
     if kind == "folder":
         file.mkdir()
@@ -50,7 +55,8 @@ def test_only_a_regular_file_is_replaced(tmp_path, kind):
         os.mkfifo(file)
     elif kind == "socket":
         with socket.socket(socket.AF_UNIX) as made:
-            made.bind(str(file))
+            monkeypatch.chdir(tmp_path)  # a socket may have no long name
+            made.bind(file.name)
     else:
         file.symlink_to(other)
         if kind == "link":
@@ -63,6 +69,7 @@ def test_only_a_regular_file_is_replaced(tmp_path, kind):
     assert {each.name for each in tmp_path.iterdir()} <= {"x", "other"}
 
 
+@needs_linux
 def test_a_device_is_not_replaced():
     with pytest.raises(NotAFileError, match="/dev/full: a device"):
         write_atomically("/dev/full", write(b"x"))
@@ -74,13 +81,14 @@ def test_a_full_disk_names_the_file_and_leaves_the_old_one(tmp_path):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     (tmp_path / "x").write_text("old")
-    with pytest.raises(OSError, match=rf"^{tmp_path}/x cannot be written \(No space left on device\)") as caught:
+    with pytest.raises(OSError, match=f"^{re.escape(str(tmp_path / 'x'))} cannot be written \\(No space left") as caught:
         write_atomically(tmp_path / "x", fill)
     assert caught.value.errno == errno.ENOSPC
     assert (tmp_path / "x").read_text() == "old"
     assert os.listdir(tmp_path) == ["x"]
 
 
+@needs_posix
 def test_what_a_killed_run_left_is_swept_and_what_is_alive_or_mine_is_not(tmp_path):
     code = "import os, signal, sys; from pathlib import Path; from l20fs.storage.files import stage\n"
     code += "stage(Path(sys.argv[1]), lambda s: s.write(b'x')); os.kill(os.getpid(), signal.SIGKILL)"
@@ -99,6 +107,7 @@ def test_what_a_killed_run_left_is_swept_and_what_is_alive_or_mine_is_not(tmp_pa
     sweep(tmp_path / "nothing")
 
 
+@needs_posix
 def test_a_part_that_was_swept_before_it_was_locked_is_made_again(tmp_path, monkeypatch):
     lock, n_locks = files.fcntl.flock, []
 

@@ -10,6 +10,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from platforms import needs_posix
 
 from l20fs.storage import keyed_store
 from l20fs.storage.files import writable_folder
@@ -255,6 +256,7 @@ def test_nothing_is_parsed_before_its_seal_is_verified(tmp_path, monkeypatch):
     assert store.load(key) is None
 
 
+@needs_posix
 @pytest.mark.parametrize("suffix", [".json", ".npz"])
 def test_a_pipe_in_the_place_of_a_result_neither_blocks_nor_is_replaced(tmp_path, suffix):
     store = make_store(tmp_path, suffix)
@@ -264,6 +266,7 @@ def test_a_pipe_in_the_place_of_a_result_neither_blocks_nor_is_replaced(tmp_path
         store.save(store.key("x"), {})
 
 
+@needs_posix
 def test_the_store_may_be_a_link_but_no_link_in_it_is_followed(tmp_path):
     for name in ("real", "elsewhere"):
         (tmp_path / name).mkdir()

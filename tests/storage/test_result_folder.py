@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from cli_samples import contents
+from platforms import needs_posix
 
 from l20fs.storage.files import JOURNAL, claimed
 from l20fs.storage.result_folder import LAYOUTS, ResultFolder, TakenFolderError, command_of, describe_change, owner_of
@@ -155,6 +156,7 @@ def test_a_folder_in_which_a_run_is_writing_is_refused_before_the_work(tmp_path,
         folder.check()
 
 
+@needs_posix
 def test_the_folder_itself_may_be_a_link(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "out").symlink_to(tmp_path / "real")
@@ -268,6 +270,7 @@ def test_a_journal_of_somebody_else_does_nothing(tmp_path, journal):
     assert contents(tmp_path) == {"mine": b"hello", "out/mine": b"hello", f"out/{PART}": b"hello"}
 
 
+@needs_posix
 def test_a_journal_that_is_a_link_is_not_followed(tmp_path):
     (tmp_path / JOURNAL).symlink_to(Path("/dev/zero"))
     with pytest.raises(OSError, match="a symbolic link"):

@@ -12,10 +12,13 @@ from contextlib import contextmanager
 
 import pytest
 from pipe_samples import open_pipe
+from platforms import needs_posix
 
 from l20fs.storage import streams
 from l20fs.storage.regular_files import LargeFileError, NotAFileError, open_regular, read_regular
 from l20fs.storage.streams import copied, is_stream, pieces_of, read_once, sweep, title_of
+
+pytestmark = needs_posix
 
 
 @pytest.fixture(autouse=True)

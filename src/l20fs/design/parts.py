@@ -50,7 +50,8 @@ def threads_of_blas() -> ThreadpoolController:
 class Part:
     """Some samples of a shared X, which stay where they are; a fit takes it as its X.
 
-    ``part[samples]`` are some of them, ``part[:, columns]`` a few columns in memory, ``part[samples, columns]`` both.
+    ``part[samples]`` are some of them, ``part[:, columns]`` a few columns in memory, ``part[samples, columns]`` both;
+    one column by its number is dense.
     """
 
     ndim = 2
@@ -71,7 +72,9 @@ class Part:
         if held is not None:
             return held
         found = self.shared.values(rows, np.atleast_1d(columns))
-        return found if columns.ndim else found[:, 0]
+        if columns.ndim:
+            return found
+        return (found.toarray() if sp.issparse(found) else found)[:, 0]  # SciPy before 1.15 has no sparse vectors
 
     @property
     def is_whole(self) -> bool:

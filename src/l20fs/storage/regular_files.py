@@ -55,10 +55,10 @@ def open_regular(file: str | os.PathLike[str]) -> BufferedReader:
 
     Examples
     --------
-    >>> open_regular("/dev/null")
+    >>> open_regular(".")
     Traceback (most recent call last):
         ...
-    l20fs.storage.regular_files.NotAFileError: /dev/null: a device, where a regular file is needed. Save it to a file first.
+    l20fs.storage.regular_files.NotAFileError: .: a folder, where a regular file is needed. Name a file in it.
     """
     mode = os.stat(file).st_mode
     if not stat.S_ISREG(mode):  # opening a socket fails, and opening a device may move it
