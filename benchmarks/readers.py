@@ -48,7 +48,9 @@ def write_csv(file: Path, n_samples: int = 200, n_features: int = 20_000) -> Non
 
 def write_h5ad(file: Path, n_cells: int = 2000, n_genes: int = 20_000, density: float = 0.05) -> None:
     """Write a sparse matrix of float32 with a column of cell types."""
-    X = sp.random_array((n_cells, n_genes), density=density, format="csr", dtype=np.float32, rng=np.random.default_rng(0))
+    X = sp.random_array(
+        (n_cells, n_genes), density=density, format="csr", dtype=np.float32, random_state=np.random.default_rng(0)
+    )
     obs = pd.DataFrame(
         {"type": pd.Categorical(["uvw"[i % 3] for i in range(n_cells)])}, index=[f"c{i}" for i in range(n_cells)]
     )

@@ -186,6 +186,7 @@ def test_probabilities_of_softmax_are_those_of_logistic_regression():
     np.testing.assert_allclose(ours.predict_proba(X), reference.predict_proba(X), atol=0.01)
 
 
+@pytest.mark.filterwarnings("ignore:The number of unique classes is greater than 50%")  # scikit-learn before 1.8
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_baseline_takes_any_targets(task):
     X, y = numbers()[1:3]

@@ -268,7 +268,7 @@ def test_a_sparse_gram_matrix_is_the_dense_one(weights):
 
 def test_memory_of_a_sparse_X_is_that_of_its_values():
     random = np.random.default_rng(0)
-    X = sp.random_array((30, 200_000), density=0.001, rng=random, format="csr")
+    X = sp.random_array((30, 200_000), density=0.001, random_state=random, format="csr")
     X = sp.hstack([sp.csr_array(np.arange(30.0)[:, None] % 2), X[:, 1:]], format="csr")
     tracemalloc.start()
     try:

@@ -70,9 +70,9 @@ def refuse_one_class(folds: list[Fold], y: Array, way_out: str) -> None:
     The training part of fold 1 of 1 has one class only, 'a'; selection needs 2 or more. Use cv=2.
     """
     for number, fold in enumerate(folds, start=1):
-        known = np.unique(y[fold.train], axis=0)
-        if len(known) == 1:
-            raise OneClassError(known[0], f"The training part of fold {number} of {len(folds)}", way_out)
+        own = y[fold.train]
+        if len(own) and np.all(own == own[0]):
+            raise OneClassError(own[0], f"The training part of fold {number} of {len(folds)}", way_out)
 
 
 def warn_of_rare_classes(y: Array, n_splits: int) -> None:
