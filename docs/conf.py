@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,12 @@ def skip_settings(app: Any, what: str, name: str, obj: Any, skip: bool, options:
     return None if what != "class" or is_documented or inspect.isroutine(obj) else True
 
 
+def keep_initials(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Let no reference begin with an initial and a blank, which would be the first item of a list."""
+    lines[:] = [re.sub(r"^(\s*\.\. \[\S+\] [A-Z]\.) ", "\\1\N{NO-BREAK SPACE}", line) for line in lines]
+
+
 def setup(app: Any) -> None:
-    """Register what is left out."""
+    """Register what is left out, and what is changed in docstrings after numpydoc."""
     app.connect("autodoc-skip-member", skip_settings)
+    app.connect("autodoc-process-docstring", keep_initials, priority=900)

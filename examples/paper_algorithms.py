@@ -5,7 +5,7 @@ The paper's algorithms
 HIHT and AHIHT of Z. Sun and Y. Yu [1]_ follow the gradient while lambda falls; a feature enters when its gradient is long.
 ``forward`` and ``swap`` compare exact minima instead. All minimise the same objective with the exact l2,0 norm.
 
-.. [1] Z. Sun and Y. Yu, *Robust Multi-class Feature Selection via l2,0-Norm Regularization Minimization*.
+.. [1] Sun and Yu, *Robust Multi-class Feature Selection via l2,0-Norm Regularization Minimization*.
 """
 
 import time

@@ -8,7 +8,7 @@ alike under the microscope [1]_ are told apart by a handful of the 2308 genes th
 ``python examples/tumour_panel.py FILE.npz`` does the same for a file with X, y and, if there are any, class_names and
 feature_names.
 
-.. [1] J. Khan et al., Nature Medicine 7 (2001).
+.. [1] Javed Khan et al., Nature Medicine 7 (2001).
 """
 
 # sphinx_gallery_thumbnail_number = 2
