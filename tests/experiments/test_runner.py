@@ -240,6 +240,7 @@ def without_times(rows):
 def test_what_is_there_is_not_computed_again_and_nothing_stale_is_used(tmp_path, monkeypatch):
     plan, data = parse_plan(SMALL), toy()
     first = run(plan, [data], tmp_path)
+    files = sorted(tmp_path.rglob("*.json"))
     progress = []
     again = run(plan, [data], tmp_path, on_progress=progress.append)
     assert first.to_csv() == again.to_csv(), "even the times are those of the first run"
@@ -249,7 +250,6 @@ def test_what_is_there_is_not_computed_again_and_nothing_stale_is_used(tmp_path,
     changed = parse_plan(SMALL.replace("1e-1]", "1e-2]"))
     run(changed, [data], tmp_path, on_progress=(changes := []).append)
     assert changes[0].n_found == 18, "of three variants one is new"
-    files = sorted(tmp_path.rglob("*.json"))
     files[0].write_text(files[0].read_text()[:40])
     mended = run(plan, [data], tmp_path, on_progress=(changes := []).append)
     assert changes[0].n_found == 26, "the damaged one is computed again"

@@ -77,7 +77,7 @@ class RowCells:
         """Return the cells of those rows that hold anything else than numbers, and the target."""
         kept, _, is_odd = _values(frame, mark, request)
         rows = [row for row in np.flatnonzero(is_odd.any(axis=1)).tolist() if not is_ignored(self.names[row], request)]
-        cells = frame.iloc[rows].to_numpy(dtype=object)
+        cells = frame.iloc[rows].to_numpy(dtype=object, copy=True)
         cells[:, [j not in kept for j in range(frame.shape[1])]] = None
         found: dict[int, Sequence[Any]] = {} if self.target is None else {TARGET: self.target}
         return found | dict(zip(rows, cells.tolist(), strict=True))

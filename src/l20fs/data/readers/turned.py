@@ -132,7 +132,7 @@ def _values(frame: Any, kept: list[int], samples: list[int], request: Request) -
 
 def _cells(frame: Any, request: Request) -> tuple[Array, Array]:
     """Return which cells hold text and which hold numbers; the others are empty."""
-    is_text, is_number = np.zeros(frame.shape, dtype=bool), frame.notna().to_numpy()
+    is_text, is_number = np.zeros(frame.shape, dtype=bool), frame.notna().to_numpy(copy=True)
     to_numeric = require("pandas", "cli", request).to_numeric
     for place, dtype in enumerate(frame.dtypes):
         if not is_numeric(dtype):
