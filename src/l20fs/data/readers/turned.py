@@ -137,7 +137,7 @@ def _cells(frame: Any, request: Request) -> tuple[Array, Array]:
     for place, dtype in enumerate(frame.dtypes):
         if not is_numeric(dtype):
             column = frame.iloc[:, place]
-            is_filled = is_number[:, place] & (column.astype(str).str.strip() != "").to_numpy()
+            is_filled = is_number[:, place] & [str(cell).strip() != "" for cell in column.tolist()]
             is_number[:, place] = to_numeric(column, errors="coerce").notna()
             is_text[:, place] = is_filled & ~is_number[:, place]
     return is_text, is_number
