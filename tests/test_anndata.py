@@ -552,6 +552,7 @@ def nothing(adata):
     pass
 
 
+DATES = pd.date_range("2020-01-01", periods=90)
 REFUSALS = {
     "unknown column": (nothing, {"groupby": "typ"}, "groupby='typ' is not a column of adata.obs. Did you mean 'type'?"),
     "far column": (nothing, {"groupby": "zzz"}, "groupby='zzz' is not a column of adata.obs. It has 'type', 'depth'."),
@@ -575,9 +576,9 @@ REFUSALS = {
     ),
     "integers": (with_obs(np.arange(90) % 3), {"groupby": "group"}, "adata.obs['group'] holds int64 values, not labels."),
     "dates": (
-        with_obs(pd.date_range("2020-01-01", periods=90)),
+        with_obs(DATES),
         {"groupby": "group"},
-        "adata.obs['group'] holds datetime64[ns] values, not labels.",
+        f"adata.obs['group'] holds {DATES.dtype} values, not labels.",
     ),
     "barcodes": (
         with_obs(names("cell", 90)),

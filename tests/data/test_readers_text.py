@@ -453,6 +453,9 @@ def test_a_row_of_text_is_not_read_as_missing(read):
     found = read(text, samples_in="columns")
     assert (found.feature_names, found.others) == (["TP53"], ["batch"])
     assert found.notes == ("a.csv: 1 row of text is left out: 'batch' (--ignore batch).",)
+    one_sample = "\n".join(",".join(line.split(",")[:2]) for line in text.splitlines())
+    found = read(one_sample, samples_in="columns")
+    assert (found.X.tolist(), found.y.tolist(), found.others) == ([[1.0]], ["u"], ["batch"])
 
 
 # The same cells in workbooks and Parquet files

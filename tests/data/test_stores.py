@@ -129,10 +129,11 @@ def test_a_chunk_that_states_more_texts_than_it_has_is_refused(tmp_path, X):
     import numcodecs
 
     write(make(X), tmp_path / "x.zarr")
-    [chunk] = [file for file in (tmp_path / "x.zarr" / "var" / "_index" / "c").rglob("*") if file.is_file()]
+    [chunk] = (tmp_path / "x.zarr" / "var" / "_index").rglob("c/0")
+    name = chunk.parents[1].relative_to(tmp_path / "x.zarr").as_posix()  # a part of the index, where texts may be missing
     texts = numcodecs.Zstd().decode(chunk.read_bytes())
     chunk.write_bytes(numcodecs.Zstd().encode(b"\xff\xff\xff\x0f" + texts[4:]))
-    with pytest.raises(DataError, match=r"'var/_index' states 268435455 texts, and a chunk has"):
+    with pytest.raises(DataError, match=f"'{name}' states 268435455 texts, and a chunk has"):
         read_table(tmp_path / "x.zarr", "categorical")
 
 

@@ -46,7 +46,7 @@ def test_there_is_one_name_per_column():
 
 def test_warnings_name_the_features():
     frame, y = make_frame()
-    X = frame.to_numpy()
+    X = frame.to_numpy(copy=True)
     X[:, 3] = 1.0
     with pytest.warns(UserWarning, match="1 of the included features are constant, first 'g3'"):
         L20Selector(4, include=[3]).fit(NamedColumns(X, list(frame.columns)), y)

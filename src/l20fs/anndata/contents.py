@@ -62,14 +62,14 @@ def refuse_taken_key(adata: AnnData, key: str) -> None:
 
 def stored_matrix(adata: AnnData, layer: str | None) -> tuple[str, Any]:
     """Return the name of the matrix for messages, and the matrix as it is stored."""
+    layers = listed([name for name in adata.layers if name is not None], "none")  # from anndata 0.13 on, None names adata.X
     if layer is not None and layer not in adata.layers:
         raise ValueError(
-            f"layer={layer!r} is not in adata.layers, which has {listed(adata.layers, 'none')}. Use one of them, or None "
-            "for adata.X."
+            f"layer={layer!r} is not in adata.layers, which has {layers}. Use one of them, or None for adata.X."
         )
     place, stored = ("adata.X", adata.X) if layer is None else (f"adata.layers[{layer!r}]", adata.layers[layer])
     if stored is None:
-        raise ValueError(f"adata.X is None. Name a layer instead; adata.layers has {listed(adata.layers, 'none')}.")
+        raise ValueError(f"adata.X is None. Name a layer instead; adata.layers has {layers}.")
     if not is_dask(stored):
         refuse_foreign_array(stored, place)
     try:

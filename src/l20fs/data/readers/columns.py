@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from l20fs.data.readers.cells import Cells, Columns
-from l20fs.data.readers.frames import is_numeric
+from l20fs.data.readers.frames import is_numeric, make_frame
 from l20fs.data.readers.number_texts import as_number
 from l20fs.data.readers.selection import is_asked_for, is_ignored
-from l20fs.data.readers.table import Request, require
+from l20fs.data.readers.table import Request
 from l20fs.typing import Decimal
 
 
@@ -56,7 +56,7 @@ def read_columns(
     frame, found, mark = Cells(parse, odd, is_asked, where, targets, separator, sample_names).read(first, request)
     if found.numbers:
         columns = {j: found.numbers[j] if j in found.numbers else frame[j] for j in frame.columns}
-        frame = require("pandas", "cli", request).DataFrame(columns, copy=False)
+        frame = make_frame(columns, request)
     return frame, mark
 
 
@@ -76,7 +76,7 @@ def frame_of_columns(
     request : Request
         Decimal mark, and what stands for a missing value.
     """
-    frame = require("pandas", "cli", request).DataFrame(dict(enumerate(columns)), copy=False)
+    frame = make_frame(dict(enumerate(columns)), request)
     kept = [j for j, name in enumerate(names) if name in texts]
     frame, mark = read_columns(
         lambda mark: frame, names, kept, lambda column, row: f"column {names[column]!r}, sample {row + 1}", request

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from l20fs.data.readers.columns import frame_of_columns, with_point, without_values
-from l20fs.data.readers.frames import check_header, contents_of_frame
+from l20fs.data.readers.frames import check_header, contents_of_frame, make_frame
 from l20fs.data.readers.layout import MOST_LINES, find_header, note_skipped
 from l20fs.data.readers.repeated import number_features
 from l20fs.data.readers.rows import RowCells
@@ -45,7 +45,7 @@ def _turned(rows: list[list[Cell]], first: list[str], samples: list[str], reques
     texts = {name: [as_text(cell) for cell in row[1:]] for name, row in zip(first, rows, strict=True) if name in kept}
     places = [place for place, name in enumerate(first) if name not in texts]
     columns = zip(*(rows[place][1:] for place in places), strict=True)
-    frame = pandas.DataFrame({j: _series(column, request, pandas) for j, column in enumerate(columns)}, copy=False)
+    frame = make_frame({j: _series(column, request, pandas) for j, column in enumerate(columns)}, request)
     features, lines = [first[place] for place in places], [place + 2 for place in places]
     target = request.table_target or ""
     predicted = texts.get(target) if request.task == "regression" else None

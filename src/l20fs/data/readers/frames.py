@@ -17,6 +17,7 @@ from l20fs.data.readers.table import (
     UnknownColumnError,
     find,
     refuse_repeated,
+    require,
 )
 from l20fs.text import counted, joined, listed
 
@@ -171,6 +172,16 @@ def has_classes(column: Any) -> bool:
     """Return whether a column could hold classes: few distinct values that occur at least twice on average."""
     n_values = column.nunique()
     return 2 <= n_values <= min(FEW_VALUES, len(column) // 2)
+
+
+def make_frame(columns: Mapping[int, Any], request: Request) -> Any:
+    """Return a DataFrame of columns by number, with texts as objects.
+
+    The type that pandas has for text from 3 on would hold a copy for each cell, also of a long text that all cells share.
+    """
+    pandas = require("pandas", "cli", request)
+    kept = {j: values if is_numeric(values.dtype) else pandas.Series(values, dtype=object) for j, values in columns.items()}
+    return pandas.DataFrame(kept, copy=False)
 
 
 def is_numeric(dtype: Any) -> bool:

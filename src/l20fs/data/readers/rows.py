@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from l20fs.data.readers.cells import Cells, Columns
-from l20fs.data.readers.frames import is_numeric
+from l20fs.data.readers.frames import is_numeric, make_frame
 from l20fs.data.readers.number_texts import are_numbers, plain_numbers
 from l20fs.data.readers.selection import is_asked_for, is_ignored
-from l20fs.data.readers.table import Request, require
+from l20fs.data.readers.table import Request
 from l20fs.typing import Array, Decimal
 
 #: Number of the row of the target.
@@ -52,7 +52,6 @@ class RowCells:
         ``first`` is the decimal mark to try first. Columns of descriptions stay as they are; if there are rows of text, the
         other columns hold texts in these rows and numbers elsewhere.
         """
-        pandas = require("pandas", "cli", request)
         cells = Cells(
             self.parse,
             lambda frame, mark: self._odd(frame, mark, request),
@@ -71,13 +70,13 @@ class RowCells:
         cleaned = numbers.astype(object) if texts else numbers
         cleaned[texts] = frame.iloc[texts].to_numpy(dtype=object)
         columns = {j: cleaned[:, j] if j in kept else frame.iloc[:, j] for j in range(frame.shape[1])}
-        return pandas.DataFrame(columns, copy=False).set_axis(frame.columns, axis=1), mark
+        return make_frame(columns, request).set_axis(frame.columns, axis=1), mark
 
     def _odd(self, frame: Any, mark: Decimal, request: Request) -> Columns:
         """Return the cells of those rows that hold anything else than numbers, and the target."""
         kept, _, is_odd = _values(frame, mark, request)
         rows = [row for row in np.flatnonzero(is_odd.any(axis=1)).tolist() if not is_ignored(self.names[row], request)]
-        cells = frame.iloc[rows].to_numpy(dtype=object)
+        cells = frame.iloc[rows].to_numpy(dtype=object, copy=True)
         cells[:, [j not in kept for j in range(frame.shape[1])]] = None
         found: dict[int, Sequence[Any]] = {} if self.target is None else {TARGET: self.target}
         return found | dict(zip(rows, cells.tolist(), strict=True))

@@ -47,7 +47,7 @@ def parse(
             header=None,  # the caller sets the names: pandas would rename empty or duplicate ones
             names=range(len(table.header)),
             index_col=False,
-            converters=dict.fromkeys(text_columns, str),  # pandas would read a class called NA as missing
+            converters=dict.fromkeys(text_columns, _hidden),
             quotechar=table.quote,
             na_values=[*missing, *request.na],
             decimal=mark,
@@ -57,7 +57,14 @@ def parse(
         raise DataError(f"{request.name}: cannot be read ({first_line(error)}). Save it again as CSV or TSV.") from error
     if len(frame) != len(table.texts):  # an open quote, or a line of blanks
         raise DataError(f"{request.name}: {len(table.texts)} lines, but {len(frame)} rows. Look for open quotes.")
+    for column in text_columns:
+        frame.isetitem(column, pandas.Series([text for (text,) in frame[column]], dtype=object))
     return frame
+
+
+def _hidden(text: str) -> tuple[str]:
+    """Return a text in a tuple; pandas would read a class called NA as missing, from 3 on even what a converter returns."""
+    return (text,)
 
 
 @dataclass

@@ -132,12 +132,12 @@ def _values(frame: Any, kept: list[int], samples: list[int], request: Request) -
 
 def _cells(frame: Any, request: Request) -> tuple[Array, Array]:
     """Return which cells hold text and which hold numbers; the others are empty."""
-    is_text, is_number = np.zeros(frame.shape, dtype=bool), frame.notna().to_numpy()
+    is_text, is_number = np.zeros(frame.shape, dtype=bool), frame.notna().to_numpy(copy=True)
     to_numeric = require("pandas", "cli", request).to_numeric
     for place, dtype in enumerate(frame.dtypes):
         if not is_numeric(dtype):
             column = frame.iloc[:, place]
-            is_filled = is_number[:, place] & (column.astype(str).str.strip() != "").to_numpy()
+            is_filled = is_number[:, place] & [str(cell).strip() != "" for cell in column.tolist()]
             is_number[:, place] = to_numeric(column, errors="coerce").notna()
             is_text[:, place] = is_filled & ~is_number[:, place]
     return is_text, is_number
