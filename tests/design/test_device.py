@@ -447,6 +447,17 @@ def test_rows_without_room_are_left_out():
     assert leading_triangle(gram, np.full(4, 1e9)).shape == (1, 1)
 
 
+@move_to_each
+def test_a_row_is_foreseen_once_where_the_last_ones_gain_no_more_than_rounding(move):
+    """As many features as samples leave to them, in float32: one of the draws in which a row came twice."""
+    random = np.random.default_rng(2250)
+    n_samples = random.integers(6, 25)
+    X = random.standard_normal((n_samples, 10)) * random.choice([1, 1, 3], 10)
+    X, y = X.astype(random.choice([np.float32, np.float64])), random.integers(0, random.choice([2, 3]), n_samples)
+    rows = L20Selector(10).fit(move(X), y).path_.stage_rows(-1)
+    assert len(np.unique(rows)) == len(rows)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_foreseen_rows_are_those_that_lower_the_loss_most(dtype):
     random = np.random.default_rng(3)

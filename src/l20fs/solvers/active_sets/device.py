@@ -454,6 +454,8 @@ def foresee(
     [0, 2, 1]
     >>> foresee(0, np.eye(3), np.array([[3.0, 1.0, 2.0]]), np.ones(3), 3, np.full(3, True), outside=0.9, loss=20.0)
     [0, 2]
+    >>> foresee(0, np.eye(3), np.array([[3.0, 0.0, 0.0]]), np.ones(3), 3, np.full(3, True))
+    [0]
     """
     n_rows, n_targets = min(n_rows, int(np.count_nonzero(may_gain))), len(products)
     lines = np.empty((n_targets + n_rows, len(room)), dtype=gram.dtype)
@@ -481,7 +483,7 @@ def foresee(
         np.maximum(room, least_room, out=room)  # what is left of others may be rounding
         np.divide(squares, room, out=gains)
         best = int(gains.argmax())
-        if gains[best] < floor * loss:
+        if gains[best] <= 0.0 or gains[best] < floor * loss:  # what is chosen gains nothing any more
             break
         chosen.append(best)
     return chosen
