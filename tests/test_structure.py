@@ -26,7 +26,7 @@ LEVELS = [
     ["objective"],
     ["solvers", "bounds", "evaluation"],
     ["estimators", "methods"],
-    ["__init__", "data", "plots", "anndata", "deployment"],
+    ["__init__", "data", "plots", "anndata", "deployment", "inspection"],
     ["report", "experiments"],
     ["cli"],
     ["__main__"],

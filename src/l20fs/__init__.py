@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from l20fs.blocks.sources import open_large
     from l20fs.estimators.models import L20Classifier, L20Regressor
     from l20fs.estimators.panel_atlas import PanelAtlas
     from l20fs.estimators.paper import paper_settings
@@ -32,6 +33,7 @@ __all__ = [
     "SolutionPath",
     "StabilitySelector",
     "Swap",
+    "open_large",
     "paper_settings",
 ]
 __version__ = "0.2.0"
@@ -52,6 +54,7 @@ _MODULES = {
     "SolutionPath": "l20fs.objective.solution_path",
     "StabilitySelector": "l20fs.estimators.stability",
     "Swap": "l20fs.solvers",
+    "open_large": "l20fs.blocks.sources",
     "paper_settings": "l20fs.estimators.paper",
 }
 

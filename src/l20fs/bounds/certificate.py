@@ -27,12 +27,14 @@ from l20fs.bounds.size_bounds import SizeBounds, check_size, lower_bounds
 from l20fs.bounds.support import has_ridge, least_loss, least_residual, support_loss
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.row_penalty import RowPenalty
+from l20fs.objective.solution_path import SolutionPath
 from l20fs.typing import Array
 
 __all__ = [
     "Certificate",
     "SizeBounds",
     "certify_penalty",
+    "certify_selection",
     "certify_size",
     "check_size",
     "conclude",
@@ -140,6 +142,32 @@ def certify_size(
         raise ValueError(f"k={k}: no panel of so few units meets the rules. Use at least {bounds.least}.")
     cuts = [bounds.solve(k).cut] if bounds.choice.n_forced < k <= bounds.largest else []
     return conclude(problem, float(bounds.lower[k]), upper_bound, {k: upper_bound}, cuts, bounds.choice)
+
+
+def certify_selection(path: SolutionPath, k: int, problem: LeastSquares, penalty: RowPenalty) -> Certificate:
+    """Compare the best ``k`` units of a path with a lower bound on all supports of that size.
+
+    Where features have different costs, the objective is the loss plus the costs at the lambda at which they were selected.
+
+    Parameters
+    ----------
+    path : SolutionPath
+    k : int
+        Number of units.
+    problem : LeastSquares
+        The data term of the path.
+    penalty : RowPenalty
+        Its units, costs and constraints.
+
+    Returns
+    -------
+    Certificate
+        The bounds, and the features that are proved to be in or out.
+    """
+    rows = path.support(k)
+    price = 0.0 if penalty.is_even else path.alpha_at(k)
+    value = support_loss(problem, rows) + price * penalty.cost_of(rows)
+    return certify_size(problem, k, value, penalty=penalty, price=price)
 
 
 def certify_penalty(

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from l20fs.blocks import Blocks, PassCache, comes_in_blocks, is_blocks, is_dask_frame, memory_limit
-from l20fs.bounds.certificate import Certificate, certify_penalty, certify_size, lower_bounds, support_loss
+from l20fs.bounds.certificate import Certificate, certify_penalty, certify_selection, lower_bounds, support_loss
 from l20fs.bounds.failure_bound import certify_failures
 from l20fs.defaults import (
     DEFAULT_CLASS_WEIGHT,
@@ -376,12 +376,29 @@ class L20Selector(PathSelector):
             )
         data = getattr(self, "_fitted_on", NOTHING) if X is None else FittedOn(X, y, sample_weight, adjust_for)
         refuse_without_atlas(self.loss, data.X, self.max_memory)
-        X, targets = clone(self)._prepare(*data)
+        problem, penalty = self.posed(*data)
+        names = getattr(self, "feature_names_in_", None)
+        return find_panels(problem, penalty, penalty.unit_of[support], limits, names)
+
+    def posed(self, X: Any, y: Any, sample_weight: Any = None, adjust_for: Any = None) -> tuple[LeastSquares, RowPenalty]:
+        """Return the problem that this fitted selector solved, and its penalty, from the samples of the fit.
+
+        Parameters
+        ----------
+        X, y, sample_weight, adjust_for : various
+            As for :meth:`fit`.
+
+        Returns
+        -------
+        problem : LeastSquares
+            The data term.
+        penalty : RowPenalty
+            Costs and constraints.
+        """
+        X, targets = clone(self)._prepare(X, y, sample_weight, adjust_for)
         problem = self._make_problem(X, targets)
         refuse_other_samples(self.path_, problem)
-        names = getattr(self, "feature_names_in_", None)
-        penalty = panel_penalty(self, problem, targets, names)
-        return find_panels(problem, penalty, penalty.unit_of[support], limits, names)
+        return problem, panel_penalty(self, problem, targets, getattr(self, "feature_names_in_", None))
 
     def __getstate__(self) -> dict[str, Any]:
         # The samples are the user's, and no part of a file or a copy.
@@ -559,12 +576,8 @@ class L20Selector(PathSelector):
             self.certificate_ = certify_penalty(problem, price, value, penalty=penalty)
         else:
             k = min(self._n_wanted(self.n_features_to_select, penalty.n_units), self.path_.n_ranked)
-            if not k:  # EBIC chooses nothing, of which there is nothing to prove
-                return
-            rows = self.path_.support(k)
-            price = 0.0 if penalty.is_even else self.path_.alpha_at(k)
-            value = support_loss(problem, rows) + price * penalty.cost_of(rows)
-            self.certificate_ = certify_size(problem, k, value, penalty=penalty, price=price)
+            if k:  # EBIC may choose nothing, of which there is nothing to prove
+                self.certificate_ = certify_selection(self.path_, k, problem, penalty)
 
     def _certify_failures(self, problem: LeastSquares, penalty: RowPenalty) -> None:
         """Compute the certificate of the loss without the worst of the selected features."""
