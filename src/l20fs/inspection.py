@@ -1,8 +1,8 @@
 """What a fitted selection is worth: certificates, all near-optimal panels, and the best panel by exact search.
 
 Like :func:`sklearn.inspection.permutation_importance`, every function takes a fitted selector and the samples of its fit.
-All of them speak of the objective of the selection, least squares with the ridge term ``ridge``, under the constraints of the
-selector.
+All of them speak of the objective of the selection, least squares with the ridge term ``ridge``, under the constraints of
+the selector.
 """
 
 from __future__ import annotations

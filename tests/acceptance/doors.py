@@ -167,7 +167,7 @@ def search(
 ) -> Search:
     """Choose the number of features: ``k`` is "best", "1se" or a number.
 
-    Options: ``sizes``, ``cv``, ``scoring``, ``estimator``, ``preprocess``, ``task``, ``n_jobs``, ``alpha``; ``sample_weight``,
+    Options: ``sizes``, ``cv``, ``scoring``, ``estimator``, ``preprocess``, ``task``, ``n_jobs``; ``sample_weight``,
     ``groups`` and ``adjust_for`` of the samples.
     """
     fitted = {name: options.pop(name) for name in ("sample_weight", "groups", "adjust_for") & options.keys()}
