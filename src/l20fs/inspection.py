@@ -1,4 +1,4 @@
-"""What a fitted selection is worth: certificates, all near-optimal panels, and the best panel by exact search.
+"""Inspection of a fitted selection: certificates, all near-optimal panels, and the best panel by exact search.
 
 Like :func:`sklearn.inspection.permutation_importance`, every function takes a fitted selector and the samples of its fit.
 All of them speak of the objective of the selection, least squares with the ridge term ``ridge``, under the constraints of
