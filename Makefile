@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 DATA   ?= ../shared/data
 
-.PHONY: demo test test-foreign lint types docs test-interop kills bench bench-scale bench-gpu bench-peers bench-rows bench-exact bench-defaults fuzz clean
+.PHONY: demo test mutants test-foreign lint types docs test-interop kills bench bench-scale bench-gpu bench-peers bench-rows bench-exact bench-defaults fuzz clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/l20fs select srbct -o build/demo --force
@@ -25,6 +25,10 @@ lint: $(VENV)/dev.stamp
 
 types: $(VENV)/dev.stamp
 	$(BIN)/mypy
+
+# Known faults planted in copies of the source, one at a time: the acceptance tests alone are to catch each. ARGS are parts of names.
+mutants: $(VENV)/dev.stamp
+	$(BIN)/python tools/mutants.py $(ARGS)
 
 # The site, in an environment of its own: build/docs/html/index.html. The gallery runs; a warning fails, and so do links that
 # lead nowhere, pages that load something from outside, and serious findings of axe where there is a Chromium.
