@@ -1,7 +1,7 @@
 """Plant known faults in copies of the source, one at a time, and see the acceptance tests catch each: ``make mutants``.
 
 ``tools/mutants.toml`` has a name, a sentence, a file of src/l20fs and a replacement of text for each. Whoever moves the code
-moves the mutant: a text that is not found once and only once is an error. Arguments are parts of names; without any, all run.
+moves the mutant: a text that is not found exactly once is an error. Arguments are parts of names; without any, all run.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def main(names: list[str]) -> int:
     if fault := run_tests(str(SOURCE.parent), TESTS):
         sys.exit(f"The acceptance tests fail without any mutant: {fault}.")
     n_faults = 0
-    with ThreadPoolExecutor(os.process_cpu_count() if sys.version_info >= (3, 13) else os.cpu_count()) as pool:
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
         for mutant, caught in zip(chosen, [pool.submit(mutant.catch) for mutant in chosen], strict=True):
             try:
                 by = caught.result() or "SURVIVED"
