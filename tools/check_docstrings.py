@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 #: Public names by module; None: those of its ``__all__``.
 PUBLIC: dict[str, tuple[str, ...] | None] = {
     "l20fs": None,
+    "l20fs.inspection": None,
     "l20fs.methods": None,
     "l20fs.plots": None,
     "l20fs.data": None,
