@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 DATA   ?= ../shared/data
 
-.PHONY: demo test mutants test-foreign lint types docs test-interop kills bench bench-scale bench-gpu bench-peers bench-rows bench-exact bench-defaults fuzz clean
+.PHONY: demo test mutants test-foreign lint types docs test-interop kills bench-scale bench-gpu bench-peers bench-rows bench-exact bench-defaults fuzz clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/l20fs select srbct -o build/demo --force
@@ -51,15 +51,8 @@ KILLS ?= 60
 kills: $(VENV)/dev.stamp
 	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python tests/kills.py $(KILLS)
 
-bench: $(VENV)/dev.stamp
-	$(BIN)/python benchmarks/path_cost.py
-	$(BIN)/python benchmarks/lazy.py
-	$(BIN)/python benchmarks/single_cell.py
-	$(BIN)/python benchmarks/schedule.py $(DATA)/paper
-
-# An atlas of 640 MB and files up to 2.6 GB are written to the temporary folder.
+# Files up to 2.6 GB are written to the temporary folder.
 bench-scale: $(VENV)/dev.stamp
-	$(BIN)/python benchmarks/atlas.py
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/scale.py
 
 # Needs a GPU and a torch that sees it.

@@ -41,17 +41,16 @@ def load(file: Path) -> tuple[np.ndarray, np.ndarray]:
     return (X - X.mean(axis=0)) / X.std(axis=0), y - y.mean()
 
 
-def make_problem(X, y, ridge):
-    from l20fs.objective.least_squares import LeastSquares
+def fit_swaps(X, y, ridge, k):
+    """Return a path of swaps to k features; ridge r is mu = r times the squared norm of a column."""
+    from l20fs import L20Selector
 
-    return LeastSquares(X, y[:, None], ridge=ridge)
+    return L20Selector(k, solver="swap", ridge=ridge, scale="none", task="regression").fit(X, y)
 
 
-def prices(problem) -> dict[int, float]:
+def prices(X, y, ridge) -> dict[int, float]:
     """Return the l0 at which about 5, 10 and 20 features are selected, along a path of swaps."""
-    from l20fs.solvers import swap
-
-    losses = swap(problem, SIZES[-1] + 1).losses
+    losses = fit_swaps(X, y, ridge, SIZES[-1] + 1).path_.losses
     return {k: float(losses[k - 1] - losses[k + 1]) / 2.0 for k in SIZES}
 
 
@@ -66,34 +65,36 @@ def objective(X, y, l0, l2, support) -> tuple[float, np.ndarray]:
 
 
 def by_l20fs(X, y, l0, l2, big_m, limit):
-    """Bound the number of features that is least proved, again and again: by a relaxation, then by branch and bound."""
-    from l20fs.bounds.branch_and_bound import solve_exactly
-    from l20fs.bounds.cuts import measure
-    from l20fs.bounds.relaxation import relax
-    from l20fs.bounds.support import support_loss
-    from l20fs.solvers import swap
+    """Bound the loss for every number of features: halve ranges of numbers, and search where a relaxation is not enough.
+
+    The lowest loss of more features is lower, so that the bound for the last of a range is one for all of it.
+    """
+    from l20fs import L20Selector
+    from l20fs.inspection import certify, solve_exactly
 
     end = time.perf_counter() + limit
-    problem = make_problem(X, y, 2.0 * l2 / len(y))
-    path = swap(problem, 1, target=l0)
-    supports = {int(size): path.stage_rows(stage) for stage, size in enumerate(path.sizes)}
-    support = supports[max(supports)]
-    value = support_loss(problem, support) + l0 * len(support)
-    price = l0 * np.arange(problem.n_features + 1)
-    first = measure(problem, problem.targets)
-    lower, relaxed = first.bounds_by_size() + price, set()
-    while lower[k := int(np.argmin(lower))] < (1.0 - GAP) * value and (left := end - time.perf_counter()) > 0.0:
-        if k not in relaxed:
-            relaxed.add(k)
-            start = np.argsort(-first.scores)[: k + 32]
-            for found in relax(problem, k, start=start, tol=0.1 * GAP):
-                lower = np.maximum(lower, found.cut.bounds_by_size() + price)
-        else:
-            best = solve_exactly(problem, k, support=supports.get(k), time_limit=left, tol=0.5 * GAP)
-            lower[k] = max(lower[k], best.certificate.lower_bound + price[k])
-            if best.certificate.upper_bound + price[k] < value:
-                value, support = best.certificate.upper_bound + float(price[k]), best.support
-    return support, float(lower.min())
+    ridge = 2.0 * l2 / len(y)
+    path = fit_swaps(X, y, ridge, min(2 * SIZES[-1], X.shape[1])).path_
+    values = path.losses + l0 * path.sizes
+    support, value = path.stage_rows(int(values.argmin())), float(values.min())
+    least = l2 * y @ np.linalg.solve(X @ X.T + 2.0 * l2 * np.eye(len(y)), y)  # the loss with all features
+    largest = min(int(np.ceil((value - least) / l0)), X.shape[1])
+    selector = L20Selector(largest, ridge=ridge, scale="none", task="regression").fit(X, y)
+    lower, ranges = (np.inf if largest == X.shape[1] else least + l0 * largest), [(1, largest)]
+    while ranges and time.perf_counter() < end:
+        first, last = ranges.pop()
+        bound = certify(selector, X, y, last).lower_bound + l0 * first
+        if bound < (1.0 - GAP) * value and first == last:
+            best, found = solve_exactly(selector, X, y, first, time_limit=max(end - time.perf_counter(), 0.1)), l0 * first
+            bound = best.certificate.lower_bound + found
+            if best.certificate.upper_bound + found < value:
+                support, value = best.support, best.certificate.upper_bound + found
+        elif bound < (1.0 - GAP) * value:
+            middle = (first + last) // 2
+            ranges += [(first, middle), (middle + 1, last)]
+            continue
+        lower = min(lower, bound)
+    return support, 0.0 if ranges else min(lower, value)
 
 
 def by_l0bnb(X, y, l0, l2, big_m, limit):
@@ -215,11 +216,8 @@ def main() -> None:
         X, y = load(file)
         for ridge in arguments.ridges:
             l2 = 0.5 * ridge * len(y)  # mu = 2 l2, and a column has the squared norm N
-            problem = make_problem(X, y, ridge)
-            for k, l0 in prices(problem).items():
-                from l20fs.solvers import swap
-
-                _, weights = objective(X, y, l0, l2, swap(problem, k).rows_at(k))
+            for k, l0 in prices(X, y, ridge).items():
+                _, weights = objective(X, y, l0, l2, np.flatnonzero(fit_swaps(X, y, ridge, k).support_))
                 shared = {"file": str(file), "l0": l0, "l2": l2, "limit": arguments.limit}
                 shared["big_m"] = 1.5 * float(np.abs(weights).max())
                 found = {method: run(method=method, n_features=0, **shared) for method in whole}

@@ -1,14 +1,12 @@
-"""Fits with X on a GPU: passes over X, time per pass, the share of the read bandwidth, and the same answer as NumPy's.
+"""Fits with X on a GPU: time beside a read of X, memory, and the same answer as NumPy's.
 
 Run ``python benchmarks/gpu.py`` where torch sees a GPU (``--quick``: no 40 GB matrix). It prints
 
 * whether the supports are those of NumPy at every stage, for small sizes and all solvers, with torch and with CuPy;
-* the same for products on the tensor cores, which small matrices do not use otherwise, on the paper's data sets (``--data``)
-  and on hard ones, beside NumPy in float32 and in float64;
+* the same on the paper's data sets (``--data``) and on hard ones, beside NumPy in float32 and in float64;
 * the ratio to NumPy, in the same run, for a size that fits both;
-* how fast the device reads a matrix, and how fast and how exact its product is with 10 to 512 lines;
-* whole fits from data on the device to 400 rows, shortest to longest of several: time, passes over X, lines that they
-  multiply, share of the read bandwidth, and memory beside X at the peak;
+* whole fits from data on the device to 20, 100 and 400 rows, shortest to longest of several: time, also in reads of X, and
+  memory beside X at the peak;
 * cross-validation with five folds and the final fit, and 50 halves, in units of a single fit of the same number of rows:
   time, memory beside X at the peak, how long the device works, and whether folds are selected as by fits one by one to
   copies of their samples.
@@ -17,19 +15,15 @@ Run ``python benchmarks/gpu.py`` where torch sees a GPU (``--quick``: no 40 GB m
 from __future__ import annotations
 
 import argparse
-import contextlib
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import torch
 from sklearn.model_selection import StratifiedKFold
 
 from l20fs import L20Selector, L20SelectorCV, SolutionPath, StabilitySelector
-from l20fs.data import MissingDataError, load_dataset, paper_sets
-from l20fs.design import DeviceDesign, device, make_design
-from l20fs.objective.least_squares import LeastSquares
-from l20fs.solvers import Schedule, ahiht, forward, hiht, sbr, swap
 
 N_CLASSES, N_ROWS, N_RUNS = 10, 400, 5
 
@@ -59,16 +53,6 @@ def in_ms(times: list[float]) -> str:
     return f"{1e3 * times[0]:.1f} to {1e3 * times[-1]:.1f}"
 
 
-@contextlib.contextmanager
-def tensor_cores(least_elements: int):
-    """Use products on the tensor cores for matrices with at least so many elements."""
-    before, device.LEAST_ELEMENTS = device.LEAST_ELEMENTS, least_elements
-    try:
-        yield
-    finally:
-        device.LEAST_ELEMENTS = before
-
-
 def make_data(n_samples: int, n_features: int, mean: float = 0.0) -> tuple[torch.Tensor, np.ndarray]:
     """Draw Gaussian features on the device, of which 50 have another mean in each class."""
     random = torch.Generator("cuda").manual_seed(0)
@@ -81,69 +65,26 @@ def make_data(n_samples: int, n_features: int, mean: float = 0.0) -> tuple[torch
     return X, y
 
 
-def show_products(X: torch.Tensor) -> float:
-    """Print the speed of a read and of the products, and their errors; return the seconds of a read."""
+def show_fits(X: torch.Tensor, y: np.ndarray) -> None:
     n_bytes = X.numel() * X.element_size()
     read = seconds(lambda: X.sum())
-    speed = n_bytes / read[0] / 1e12
-    print(f"\n{tuple(X.shape)} float32, {n_bytes / 1e9:.1f} GB: a read (sum) takes {in_ms(read)} ms, {speed:.2f} TB/s")
-    design, few = make_design(X, "none", fit_intercept=False), X[:, :2000].double()
-    lengths = torch.linalg.vector_norm(few, dim=0)
-    print(f"{'lines':>5}{'products, ms':>20}{'R @ X, ms':>20}{'error of both, in norms of line and column':>46}")
-    for n_lines in (N_CLASSES, 16, 32, 64, 128, 256, 512):
-        R = torch.randn((n_lines, X.shape[0]), device="cuda")
-        exact, sizes = R.double() @ few, torch.linalg.vector_norm(R.double(), dim=1)[:, None] * lengths
-        found, errors = [], []
-        for way in (lambda: design.products(R), lambda: R @ X):
-            found.append(seconds(way, 3))
-            errors.append(float(torch.max(torch.abs(way()[:, :2000].double() - exact) / sizes)))
-        print(f"{n_lines:>5}{in_ms(found[0]):>20}{in_ms(found[1]):>20}{errors[0]:>23.1e}{errors[1]:>23.1e}", flush=True)
-    return read[0]
-
-
-class CountedPasses:
-    """Count the passes over X while it is in use, and the lines that were multiplied."""
-
-    def __enter__(self) -> CountedPasses:
-        self.n_passes, self.n_lines, self._products = 0, 0, DeviceDesign.products
-
-        def counted(design, residual):
-            self.n_passes += 1
-            self.n_lines += residual.shape[0]
-            return self._products(design, residual)
-
-        DeviceDesign.products = counted
-        return self
-
-    def __exit__(self, *_) -> None:
-        DeviceDesign.products = self._products
-
-
-def show_fits(X: torch.Tensor, y: np.ndarray, read: float) -> None:
-    print(
-        f"{'fit':<22}{'time ms':>18}{'rows':>6}{'passes':>8}{'lines':>7}{'reads alone':>13}{'share':>7}{'GB beside X':>13}"
-    )
+    print(f"\n{tuple(X.shape)} float32, {n_bytes / 1e9:.1f} GB: a read (sum) takes {in_ms(read)} ms")
+    print(f"{'fit':<22}{'time ms':>18}{'rows':>6}{'in reads':>10}{'GB beside X':>13}")
     for solver in ("forward", "ahiht"):
-        selector = L20Selector(N_ROWS, solver=solver)
-        begin = time.perf_counter()
-        with CountedPasses() as counted:
+        for n_rows in (20, 100, N_ROWS):
+            selector = L20Selector(n_rows, solver=solver)
+            begin = time.perf_counter()
             selector.fit(X, y)
-        first = time.perf_counter() - begin
-        torch.cuda.reset_peak_memory_stats()
-        before = torch.cuda.memory_allocated()
-        took = seconds(lambda: selector.fit(X, y))
-        peak = (torch.cuda.max_memory_allocated() - before) / 1e9
-        n_rows, passes = int(selector.path_.n_nonzero[-1]), counted.n_passes
-        print(
-            f"{'L20Selector, ' + solver:<22}{in_ms(took):>18}{n_rows:6d}{passes:8d}{counted.n_lines:7d}"
-            f"{1e3 * passes * read:13.1f}{passes * read / took[0]:7.0%}{peak:13.2f}   the first one {first:.1f} s",
-            flush=True,
-        )
-        if X.numel() >= device.LEAST_ELEMENTS:
-            with tensor_cores(1 << 62):
-                expected, took = L20Selector(N_ROWS, solver=solver).fit(X, y), seconds(lambda: selector.fit(X, y), 3)
-            n_equal, n_stages = equal_stages(selector.path_, expected.path_)
-            print(f"   without tensor cores {in_ms(took)} ms, equal supports: {n_equal} of {n_stages}", flush=True)
+            first = time.perf_counter() - begin
+            torch.cuda.reset_peak_memory_stats()
+            before = torch.cuda.memory_allocated()
+            took = seconds(lambda selector=selector: selector.fit(X, y))
+            peak = (torch.cuda.max_memory_allocated() - before) / 1e9
+            print(
+                f"{'L20Selector, ' + solver:<22}{in_ms(took):>18}{int(selector.path_.sizes[-1]):6d}"
+                f"{took[0] / read[0]:10.1f}{peak:13.2f}   the first one {first:.1f} s",
+                flush=True,
+            )
 
 
 def show_ratio() -> None:
@@ -180,13 +121,7 @@ def show_parity() -> None:
     except ModuleNotFoundError:
         pass
     warnings.simplefilter("ignore")  # a stage of HIHT that ends at its step limit
-    solvers = {
-        "forward": lambda problem: forward(problem, 30),
-        "ahiht": lambda problem: ahiht(problem, Schedule(n_rows=30)),
-        "hiht": lambda problem: hiht(problem, Schedule(n_rows=12)),
-        "sbr": lambda problem: sbr(problem, 10),
-        "swap": lambda problem: swap(problem, 8),
-    }
+    sizes = {"forward": 30, "ahiht": 30, "hiht": 12, "swap": 8}
     print("\nstages with the support of NumPy's, over sizes, scales, ridges and weights")
     random = np.random.default_rng(0)
     cases = []
@@ -199,12 +134,13 @@ def show_parity() -> None:
             ("zscore", 1.0, None),
             ("zscore", 0.1, random.uniform(0, 2, n_samples)),
         ):
-            cases.append((X.astype(dtype), np.eye(4)[y], {"scale": scale, "ridge": ridge, "sample_weight": weights}))
+            cases.append((X.astype(dtype), y, weights, {"scale": scale, "ridge": ridge, "class_weight": None}))
     for library, move in libraries.items():
-        for name, solve in solvers.items():
+        for name, n_rows in sizes.items():
             n_equal = n_stages = 0
-            for X, Y, options in cases:
-                expected, found = solve(LeastSquares(X, Y, **options)), solve(LeastSquares(move(X), Y, **options))
+            for X, y, weights, options in cases:
+                selector = L20Selector(n_rows, solver=name, **options)
+                expected, found = (selector.fit(x, y, weights).path_ for x in (X, move(X)))
                 counts = equal_stages(found, expected)
                 n_equal, n_stages = n_equal + counts[0], n_stages + counts[1]
             print(f"{library:<8}{name:<10}{n_equal:6d} of {n_stages}", flush=True)
@@ -235,19 +171,17 @@ def hard_data() -> dict[str, tuple[np.ndarray, np.ndarray]]:
     }
 
 
-def show_tensor_cores(data_dir: str | None) -> None:
-    """Compare fits with products on the tensor cores with NumPy's, in float32 and in float64."""
+def show_hard_data(data: Path | None) -> None:
+    """Compare fits to hard data and to the paper's sets with NumPy's, in float32 and in float64."""
     sets = hard_data()
-    for name in paper_sets():
-        with contextlib.suppress(MissingDataError):
-            loaded = load_dataset(name, data_dir)
-            sets[name] = (loaded.X, loaded.y)
-    print("\nstages with equal supports: tensor cores and NumPy in float32, and in float64; NumPy in both")
+    for file in sorted((data / "paper").glob("*.npz")) if data else []:
+        with np.load(file, allow_pickle=False) as stored:
+            sets[file.stem] = (stored["X"], stored["y"])
+    print("\nstages with equal supports: the device and NumPy in float32, and in float64; NumPy in both")
     for name, (X, y) in sets.items():
         X = np.asarray(X, dtype=np.float32)
         for solver in ("forward", "ahiht"):
-            with tensor_cores(0):
-                there = L20Selector(100, solver=solver).fit(torch.asarray(X, device="cuda"), y).path_
+            there = L20Selector(100, solver=solver).fit(torch.asarray(X, device="cuda"), y).path_
             single, double = (L20Selector(100, solver=solver).fit(X.astype(kind), y).path_ for kind in ("f4", "f8"))
             pairs = ((there, single), (there, double), (single, double))
             counts = ["{} of {}".format(*equal_stages(*pair)) for pair in pairs]
@@ -283,16 +217,16 @@ def show_resampling(X: torch.Tensor, y: np.ndarray, n_rows: int, repeats: int = 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="leave out 10000 x 1000000")
-    parser.add_argument("--data", help="folder of the data sets of the paper")
+    parser.add_argument("--data", type=Path, help="folder with paper/brain.npz and the others")
     options = parser.parse_args()
     sizes = [(1000, 200_000)] + ([] if options.quick else [(10_000, 1_000_000)])
     print(torch.cuda.get_device_name(), "torch", torch.__version__, "TF32", torch.backends.cuda.matmul.allow_tf32)
     show_parity()
-    show_tensor_cores(options.data)
+    show_hard_data(options.data)
     show_ratio()
     for size in sizes:
         X, y = make_data(*size)
-        show_fits(X, y, show_products(X))
+        show_fits(X, y)
         for n_rows in (20, 100):
             show_resampling(X, y, n_rows)
         del X

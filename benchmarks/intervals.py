@@ -16,13 +16,10 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import binomtest
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from l20fs import L20Classifier, L20SelectorCV
-from l20fs.evaluation.corrected_score import fixed_score, wilson
-from l20fs.evaluation.folds import Fold
-from l20fs.evaluation.metrics import METRICS, Outputs
-from l20fs.prediction.linear_rule import LinearRule, decide
 
 N_INFORMATIVE, LARGEST, FIXED = 16, 20, 8
 
@@ -56,13 +53,21 @@ class Cell(NamedTuple):
         X[:, :N_INFORMATIVE] += self.means[y]
         return X, y
 
-    def accuracy(self, rule: LinearRule, rng, n_fresh=20000):
-        """Return the accuracy of a rule on fresh samples, of which only its columns are drawn."""
+    def accuracy(self, model, rng, n_fresh=20000):
+        """Return the accuracy of a linear model on fresh samples, of which only its columns are drawn."""
         y = np.arange(n_fresh) % self.n_classes
-        centres = np.zeros((self.n_classes, len(rule.rows)))
-        is_informative = rule.rows < N_INFORMATIVE
-        centres[:, is_informative] = self.means[:, rule.rows[is_informative]]
-        return np.mean(decide(rule.apply(centres[y] + rng.standard_normal((n_fresh, len(rule.rows))))) == y)
+        rows = np.flatnonzero(model.support_)
+        centres = np.zeros((self.n_classes, len(rows)))
+        is_informative = rows < N_INFORMATIVE
+        centres[:, is_informative] = self.means[:, rows[is_informative]]
+        X = centres[y] + rng.standard_normal((n_fresh, len(rows)))
+        decision = X @ model.coef_[:, rows].T + model.intercept_
+        return np.mean((decision.argmax(axis=1) if self.n_classes > 2 else decision[:, 0] > 0.0) == y)
+
+
+def wilson(n_right: int, n: int) -> tuple[float, float]:
+    """Return Wilson's interval of a share."""
+    return tuple(binomtest(n_right, n).proportion_ci(method="wilson"))
 
 
 class Outcome(NamedTuple):
@@ -85,27 +90,25 @@ def run(cell: Cell, seed: int, *, with_nested: bool) -> Outcome:
     X, y = cell.draw(rng)
     cv = StratifiedKFold(5, shuffle=True, random_state=seed)
     selector = L20SelectorCV(cell.rule, max_features=LARGEST, cv=cv).fit(X, y)
-    size = selector._tried[selector.best_index_]
-    folds = [Fold(*split) for split in cv.split(X, y)]
-    n_right = [len(fold.test) * selector.cv_results_[f"split{number}_test_score"] for number, fold in enumerate(folds)]
+    folds = list(cv.split(X, y))
+    n_right = [len(test) * selector.cv_results_[f"split{number}_test_score"] for number, (_, test) in enumerate(folds)]
     n_right_at_fixed = round(np.sum(n_right, axis=0)[FIXED - 1])
-    is_wrong = (np.arange(len(y)) >= n_right_at_fixed).astype(int)[:, None]
-    fixed = fixed_score(Outputs(np.zeros(len(y), dtype=int), 1, is_wrong), METRICS["accuracy"], 0, folds=folds)
+    fixed = L20SelectorCV(FIXED, max_features=LARGEST, cv=cv).fit(X, y)
     found = Outcome(
-        cell.accuracy(selector.model_for(cell.rule), rng),
+        cell.accuracy(selector, rng),
         np.nan,
         selector.best_score_,
         selector.corrected_score_,
         selector.corrected_interval_,
-        cell.accuracy(selector.model_for(FIXED), rng),
+        cell.accuracy(fixed, rng),
         wilson(n_right_at_fixed, len(y)),
-        fixed[1:],
+        fixed.corrected_interval_,
     )
     if with_nested:
         predicted = cross_val_predict(L20SelectorCV(cell.rule, max_features=LARGEST), X, y, cv=cv)
         n_right = np.count_nonzero(predicted == y)
-        models = [L20Classifier(size).fit(X[fold.train], y[fold.train]) for fold in folds]
-        tested = np.mean([cell.accuracy(model.model_for(size), rng) for model in models])
+        models = [L20Classifier(selector.n_features_).fit(X[train], y[train]) for train, _ in folds]
+        tested = np.mean([cell.accuracy(model, rng) for model in models])
         found = found._replace(tested=tested, nested=n_right / len(y), nested_interval=wilson(n_right, len(y)))
     return found
 

@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from l20fs.data import make_planted
-from l20fs.methods.mrmr import MRMR
+from l20fs.methods import MRMR
 
 K = 50
 

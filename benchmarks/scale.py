@@ -1,13 +1,11 @@
-"""How fits on blocks scale: growth with N and d, time beside NumPy, bytes per step, X four times the workers' memory.
+"""How fits on blocks scale: growth with N and d, time beside NumPy, X four times the workers' memory.
 
-Run ``python benchmarks/scale.py [--folder build/scale] [--only growth,ratio,bytes,memory]``. Set OMP_NUM_THREADS=1. Times
+Run ``python benchmarks/scale.py [--folder build/scale] [--only growth,ratio,memory]``. Set OMP_NUM_THREADS=1. Times
 are the best of several, in the same run; on a busy machine compare ratios only.
 
 growth  time of a path with 20 features for N and for d doubled again and again, streamed from a memory map: the slopes of
         the log-log lines, and the picture scale.svg in the folder.
-ratio   one pass over blocks in two processes of Dask, and whole fits, beside the same with NumPy in one thread, for blocks
-        of 100 ms and more.
-bytes   what is moved per step, beside what each plan should need.
+ratio   whole fits on blocks in two processes of Dask, beside the same with NumPy in one thread.
 memory  a zarr array of four times the memory of the workers.
 """
 
@@ -21,11 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from l20fs import L20Selector
-from l20fs.blocks import as_blocks, open_large
-from l20fs.objective import make_problem
-from l20fs.objective.least_squares import LeastSquares
-from l20fs.solvers import Schedule, ahiht
+from l20fs import L20Selector, open_large
 
 REPEATS = 3
 
@@ -110,43 +104,11 @@ def _ratio(shape: tuple[int, int], chunks: tuple[int, int], n_classes: int = 10)
     X = np.concatenate(parts, axis=int(lazy.numblocks[0] == 1))
     noise = np.random.default_rng(0).standard_normal((len(X), n_classes))
     y = np.argmax(X[:, :60].reshape(len(X), -1, n_classes).sum(axis=1) + noise, axis=1)
-    matrix = make_problem(as_blocks(lazy), np.eye(n_classes)[y]).design.matrix
-    design, residual = LeastSquares(X, np.eye(n_classes)[y]).design, np.eye(n_classes)[:, y] - 1.0 / n_classes
-    own, numpy = best(lambda: matrix.products(residual), lambda: design.pull(residual))
-    print(
-        f"ratio   one pass over {shape[0]} x {shape[1]} in blocks of {chunks[0]} x {chunks[1]}: {1000 * own:.0f} ms, NumPy "
-        f"{1000 * numpy:.0f} ms, {own / numpy:.2f} times",
-        flush=True,
-    )
     for solver in ("forward", "ahiht"):
         selector = L20Selector(50, solver=solver)
         own, numpy = best(lambda: selector.fit(lazy, y), lambda: selector.fit(X, y))
-        print(f"ratio   whole fit, {solver}: {own:.1f} s, NumPy {numpy:.1f} s, {own / numpy:.2f} times", flush=True)
-
-
-def count_bytes(folder: Path) -> None:
-    n_classes = 8
-    rng = np.random.default_rng(0)
-    for shape, axis in (((3000, 5000), 0), ((200, 40_000), 1)):
-        X = rng.standard_normal(shape)
-        Y = np.eye(n_classes)[np.argmax(X[:, :n_classes] + rng.standard_normal((len(X), n_classes)), axis=1)]
-        blocks = as_blocks(X if axis == 0 else np.asfortranarray(X))
-        problem = make_problem(blocks, Y, ridge=1.0, scale="zscore")
-        assert problem.lipschitz + problem.lipschitz_lower > 0.0
-        down, up = blocks.traffic.n_down, blocks.traffic.n_up
-        path = ahiht(problem, Schedule(n_rows=100))
-        steps, rows = int(path.n_iters.sum()), int(path.n_nonzero.max())
-        # Once for a path: touched columns, and a number per feature at its beginning (lambda) and at its end (ranking).
-        n_columns = problem.design.lines.n_held if axis else 0
-        once = n_columns * shape[0] * 8 + 2 * shape[1] * 8 if axis else 0
-        table = (rows * n_classes * 8, shape[1] * n_classes * 8) if axis == 0 else (shape[0] * n_classes * 8, rows * 16)
-        moved = (blocks.traffic.n_down - down) / steps, (blocks.traffic.n_up - up - once) / steps
-        print(
-            f"bytes   {shape[0]} x {shape[1]} by {'columns' if axis else 'rows'}, {steps} steps to {rows} features: "
-            f"{moved[0] / 1024:.1f} KB down (plan: {table[0] / 1024:.1f}) and {moved[1] / 1024:.1f} KB up (plan: "
-            f"{table[1] / 1024:.1f}) per step"
-            + (f"; once: {n_columns} columns and two numbers per feature, {once / 1024:.0f} KB" if axis else "")
-        )
+        blocks = f"{shape[0]} x {shape[1]} in blocks of {chunks[0]} x {chunks[1]}"
+        print(f"ratio   {blocks}, {solver}: {own:.1f} s, NumPy {numpy:.1f} s, {own / numpy:.2f} times", flush=True)
 
 
 def memory(folder: Path) -> None:
@@ -175,7 +137,7 @@ def memory(folder: Path) -> None:
         )
 
 
-PARTS = {"growth": growth, "ratio": ratio, "bytes": count_bytes, "memory": memory}
+PARTS = {"growth": growth, "ratio": ratio, "memory": memory}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -221,16 +221,6 @@ def ours(**parameters: Any) -> Select:
     return select
 
 
-def ours_swap_at_panels(problem: Problem) -> Panels:
-    """Exchange rows at the sizes that are asked for, and at no other."""
-    from l20fs.objective.least_squares import LeastSquares
-    from l20fs.solvers import swap
-
-    path = swap(LeastSquares(problem.X, problem.one_hot), max(problem.panels), sizes=problem.panels)
-    for k in problem.panels:
-        yield k, path.rows_at(k) if k in path.n_nonzero else path.support(k)
-
-
 @dataclass(frozen=True)
 class Method:
     """How a method runs, which package has to be installed, and what it counts as."""
@@ -245,7 +235,6 @@ PLAIN: dict[str, Any] = {"ridge": 0.0, "scale": "none", "class_weight": None}  #
 METHODS = {
     "ours, ridge 10, z-scores": Method(ours(ridge=10.0, scale="zscore"), "l20fs", "ours"),
     "ours, forward": Method(ours(solver="forward", **PLAIN), "l20fs", "ours"),
-    "ours, swap at k = 20, 50": Method(ours_swap_at_panels, "l20fs", "ours"),
     "ours, swap": Method(ours(solver="swap", **PLAIN), "l20fs", "ours"),
     "ours, ahiht": Method(ours(solver="ahiht", **PLAIN), "l20fs", "ours"),
     "ours, hiht": Method(ours(solver="hiht", **PLAIN), "l20fs", "ours"),

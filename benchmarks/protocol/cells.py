@@ -23,8 +23,6 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from threadpoolctl import threadpool_limits
 
-from l20fs.storage.files import write_atomically
-
 from .configurations import DEFAULT, Configuration, used_by_default
 from .scaling import spread_of_deviations, varying
 from .sets import Dataset
@@ -191,7 +189,9 @@ class CellFile:
 
     def drop(self, unwanted: Callable[[dict[str, Any]], bool]) -> None:
         kept = [json.dumps(cell) + "\n" for cell in self.cells if not unwanted(cell)]
-        write_atomically(self.path, lambda stream: stream.write("".join(kept).encode()))
+        new = self.path.with_suffix(".new")
+        new.write_text("".join(kept))
+        new.replace(self.path)
 
     def of(self, name: str, splits: Iterable[int]) -> list[dict[str, Any]]:
         """Return the cells of a configuration; the last one where a split has several."""

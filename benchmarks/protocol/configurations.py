@@ -10,8 +10,6 @@ import numpy as np
 from sklearn.base import clone
 
 from l20fs import L20Selector, paper_settings
-from l20fs.estimators.base import BaseSelector
-from l20fs.estimators.scoring import SolvesForOneK
 from l20fs.methods import Baseline, discover
 
 from .scaling import Scale, rescale
@@ -27,7 +25,7 @@ class Configuration(NamedTuple):
     """A selector, and the scaling of X before it sees it: a name, or None for the one that the default uses."""
 
     name: str
-    selector: BaseSelector
+    selector: Any
     scale: Scale | None = "none"
 
     def select(self, X: np.ndarray, y: np.ndarray, sizes: Sequence[int]) -> dict[int, np.ndarray]:
@@ -35,7 +33,7 @@ class Configuration(NamedTuple):
         if isinstance(self.selector, Baseline):
             return dict.fromkeys(sizes, np.arange(X.shape[1]))
         selector, scale = clone(self.selector), self.scale
-        if isinstance(selector, SolvesForOneK):
+        if "sizes" in selector.get_params():  # every k is a problem of its own
             selector.set_params(sizes=sizes)
         selector.set_params(n_features_to_select=max(sizes))
         selector.fit(rescale(X, used_by_default(L20Selector(), X, y)[0] if scale is None else scale), y)
@@ -80,7 +78,7 @@ def competitors() -> list[Configuration]:
     return found
 
 
-def depends_on_scale(method: BaseSelector) -> bool:
+def depends_on_scale(method: Any) -> bool:
     """Return whether other units of the features change what a method selects, on a small example."""
     random = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], 20)

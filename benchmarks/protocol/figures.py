@@ -8,9 +8,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import rankdata, wilcoxon
 
-from l20fs.evaluation.stability_index import nogueira
-from l20fs.experiments.statistics import holm
-
 from .cells import SIZES, STABILITY_SIZE, CellFile, Plan
 from .configurations import Configuration
 from .sets import Dataset
@@ -81,7 +78,10 @@ def stability_of(features: Sequence[dict[str, list[int]]], n_features: int) -> f
     members = np.zeros((len(features), n_features), dtype=bool)
     for row, one in zip(members, features, strict=True):
         row[one[key]] = True
-    return nogueira(members).index
+    share = members.mean(axis=0)  # of the splits that select each feature
+    mean_size = share.sum()
+    spread = len(features) / (len(features) - 1) * np.mean(share * (1.0 - share))
+    return float(1.0 - spread / (mean_size / n_features * (1.0 - mean_size / n_features)))  # Nogueira and others, 2018
 
 
 def left_out(datasets: Sequence[Dataset], configurations: Iterable[Configuration], plan: Plan) -> dict[str, list[str]]:
@@ -130,7 +130,11 @@ def signed_rank_p(gains: np.ndarray) -> float:
 
 def adjust(p_values: Sequence[float]) -> list[float]:
     """Return the p-values adjusted for their number (Holm)."""
-    return holm(np.array(p_values)).tolist()
+    order = np.argsort(p_values)
+    factors = np.arange(len(order), 0, -1)
+    adjusted = np.empty(len(order))
+    adjusted[order] = np.minimum(np.maximum.accumulate(factors * np.array(p_values)[order]), 1.0)
+    return adjusted.tolist()
 
 
 def mean_ranks(figures: dict[str, Figures]) -> dict[str, float]:

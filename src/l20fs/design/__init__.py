@@ -2,7 +2,7 @@
 
 Arrays are class-major: weights are ``(n_targets, n_rows)`` and residuals ``(n_targets, n_samples)``, the
 orientation of scikit-learn's ``coef_``. A thin product with its long side contiguous is up to twice as fast in this
-orientation (``benchmarks/path_cost.py`` prints both).
+orientation.
 
 A *design* is the centred and scaled feature matrix X~ with a few operations. Support for another array library is one more
 design and changes no solver:
