@@ -14,8 +14,7 @@ import dask.array as da
 import matplotlib.pyplot as plt
 import numpy as np
 
-from l20fs import L20Selector
-from l20fs.blocks import open_large
+from l20fs import L20Selector, open_large
 from l20fs.data import make_planted
 
 X, y, truth = make_planted(n_samples=4000, n_features=1500, n_informative=12, n_classes=4, random_state=0)

@@ -35,7 +35,6 @@ PUBLIC: dict[str, tuple[str, ...] | None] = {
     "l20fs.data.readers": None,
     "l20fs.anndata": None,
     "l20fs.deployment": ("register_converters", "trusted_types"),
-    "l20fs.blocks": ("open_large",),
     "l20fs.bounds.certificate": ("Certificate", "certify_penalty", "certify_size", "lower_bounds"),
     "l20fs.bounds.branch_and_bound": ("Optimum", "solve_exactly"),
 }

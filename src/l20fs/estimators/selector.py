@@ -287,7 +287,7 @@ class L20Selector(PathSelector):
         X : array, DataFrame, sparse matrix or matrix in blocks, of shape (n_samples, n_features)
             Finite numbers. In blocks are Dask arrays (of arrays or SciPy sparse matrices) and data frames, zarr arrays, HDF5
             data sets, the ``.X`` of an AnnData object that a file backs, large memory maps and what
-            :func:`l20fs.blocks.open_large` opens. A LazyFrame of polars is computed.
+            :func:`l20fs.open_large` opens. A LazyFrame of polars is computed.
             A dense array of torch or CuPy stays on its device (docs/gpu.md). :class:`l20fs.inputs.names.NamedColumns` gives
             names to the features of a matrix that has none.
         y : array of shape (n_samples,) or (n_samples, n_outputs)
