@@ -22,7 +22,7 @@ def test_every_solver_has_its_options():
     assert set(AHIHT().get_params()) == COMMON
     assert set(HIHT().get_params()) == COMMON | {"max_iter", "tol", "stopping"}
     for kind in (Forward, Swap):
-        assert kind().get_params() == {"robust_to": 0}
+        assert kind().get_params() == {}
     assert SBR().get_params() == {}
     with pytest.raises(TypeError, match="positional argument"):
         AHIHT(0.5)

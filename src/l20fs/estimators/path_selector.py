@@ -172,41 +172,6 @@ class PathSelector(BaseSelector):
         check_is_fitted(self)
         return self.path_.nested_refits(ends, self._scatter)
 
-    def failure_losses(self, k: Size) -> Array:
-        """Return the loss without each of the features selected for ``k``: what is left if it fails to be measured.
-
-        The weights of the others are fitted again, without X. ``path_.failure_costs(k)`` gives the shares by which the loss
-        rises. A solver with ``robust_to=1`` keeps the largest of these losses small.
-
-        Parameters
-        ----------
-        k : int, float, str or None
-            Any value that ``n_features_to_select`` takes.
-
-        Returns
-        -------
-        array of shape (n_selected,)
-            One per feature of ``order_for(k)``, best first. The features of a group fail together.
-
-        Raises
-        ------
-        ValueError
-            If ``k`` is more than the path can be refitted for, as in :meth:`model_for`.
-
-        Examples
-        --------
-        >>> from l20fs import L20Selector
-        >>> from l20fs.data import load_srbct
-        >>> tumours = load_srbct()
-        >>> selector = L20Selector(5).fit(tumours.data, tumours.target)
-        >>> (selector.failure_losses(5) / selector.path_.refit(5).loss - 1.0).round(2)
-        array([0.11, 0.09, 0.13, 0.09, 0.09])
-        """
-        check_is_fitted(self)
-        self._check_size(k)
-        rows = self._best_first(self._select(k), k)
-        return self.path_.failure_losses(int(self.path_.ranking[rows[-1]])) if len(rows) else np.empty(0)
-
     @property
     def coef_(self) -> Array:
         """Weights of the selected features at the end of the path, in units of X; zero elsewhere."""

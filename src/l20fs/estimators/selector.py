@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from l20fs.blocks import Blocks, PassCache, comes_in_blocks, is_blocks, is_dask_frame, memory_limit
 from l20fs.bounds.certificate import Certificate, certify_penalty, certify_size, lower_bounds, support_loss
-from l20fs.bounds.failure_bound import certify_failures
 from l20fs.defaults import (
     DEFAULT_CLASS_WEIGHT,
     DEFAULT_N_FEATURES,
@@ -88,8 +87,7 @@ class L20Selector(PathSelector):
         while that helps, at every size: the lowest objective, at several times the cost. ``"sbr"`` adds or removes the
         single best feature for falling lambda. ``"ahiht"`` and ``"hiht"`` are the paper's: thresholded gradient steps, one
         per lambda or until convergence; their options belong to the objects :class:`~l20fs.AHIHT` and
-        :class:`~l20fs.HIHT`, as in ``solver=AHIHT(rate=0.5)``. ``Forward(robust_to=1)`` and ``Swap(robust_to=1)`` select
-        for the smallest loss when the worst of the selected features fails to be measured.
+        :class:`~l20fs.HIHT`, as in ``solver=AHIHT(rate=0.5)``.
     alpha : float or None, default=None
         The lambda at which the path ends. If fewer rows are non-zero there than ``n_features_to_select`` asks for, the
         others follow by the ranking rules (``path_.rules``); if none is, nothing is selected but what is included. None: the
@@ -180,7 +178,7 @@ class L20Selector(PathSelector):
         included and excluded ones are not listed. The objective of a number of features is f. Where they have different
         costs (``penalty_factor``, or ``feature_groups``), it is f + lambda * cost at the lambda of the first stage with so
         many features or groups, ``path_.alpha_at(k)``: the trade-off at which they were selected. Without a number it is
-        f + lambda * cost at ``alpha``. With ``robust_to=1`` it is f without the worst of the selected features or groups.
+        f + lambda * cost at ``alpha``.
     sample_weights_ : array of shape (n_samples,)
         With ``loss="l21"``: how much each training sample counted in the end, ``sample_weight`` divided by the length of
         its error; least squares with these weights has the same ``coef_``. Look at the smallest ones for wrong labels.
@@ -444,8 +442,6 @@ class L20Selector(PathSelector):
             self._warn_if_at_limit(min(penalty.n_selectable(problem.design.varies), path.n_ranked))
         if self.certify:
             self._certify(problem, penalty, k_max)
-            if solver.robust_to:
-                self._certify_failures(problem, penalty)
         self.objective_ = path.objectives
         self.n_iter_ = max(1, int(path.n_iters.sum()))
         self._keep_model(problem, targets)
@@ -565,13 +561,6 @@ class L20Selector(PathSelector):
             price = 0.0 if penalty.is_even else self.path_.alpha_at(k)
             value = support_loss(problem, rows) + price * penalty.cost_of(rows)
             self.certificate_ = certify_size(problem, k, value, penalty=penalty, price=price)
-
-    def _certify_failures(self, problem: LeastSquares, penalty: RowPenalty) -> None:
-        """Compute the certificate of the loss without the worst of the selected features."""
-        k = min(self._n_wanted(self.n_features_to_select, penalty.n_units), self.path_.n_ranked)
-        if k:
-            worst = float(self.path_.failure_losses(k).max())
-            self.certificate_ = certify_failures(problem, k, worst, penalty=penalty)
 
     def as_classifier(self) -> L20Classifier:
         """Return an unfitted classifier with the same parameters.

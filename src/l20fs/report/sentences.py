@@ -140,20 +140,6 @@ def how_strong_the_ridge_is(ridge: float | str, used: float, n_folds: int) -> st
     return f"The ridge term has the strength {used:.3g}, by the number of features per sample ('auto').{anew}"
 
 
-def what_it_survives() -> str:
-    """Say what robust_to=1 selects for.
-
-    Examples
-    --------
-    >>> what_it_survives().split(":")[0]
-    'The selection is made for the case that one of its features fails to be measured'
-    """
-    return (
-        "The selection is made for the case that one of its features fails to be measured: its loss without the worst of "
-        "them is as small as the search could make it."
-    )
-
-
 def how_k_was_chosen(k: int, rule: str, noun: str, score_name: str = "accuracy") -> str:
     """Give the reason for the number of features."""
     reasons = {

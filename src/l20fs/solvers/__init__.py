@@ -13,7 +13,6 @@ from l20fs.solvers.homotopy import Schedule
 from l20fs.solvers.initial_weights import starting_weights
 from l20fs.solvers.replacing import SBR, Forward, Swap
 from l20fs.solvers.robust import robust
-from l20fs.solvers.worst_case import worst_case
 
 __all__ = [
     "AHIHT",
@@ -32,7 +31,6 @@ __all__ = [
     "sbr",
     "starting_weights",
     "swap",
-    "worst_case",
 ]
 
 #: The solvers by the word that stands for each with its defaults.
