@@ -29,7 +29,7 @@ from l20fs import L20Selector, L20SelectorCV, SolutionPath, StabilitySelector
 from l20fs.data import MissingDataError, load_dataset, paper_sets
 from l20fs.design import DeviceDesign, device, make_design
 from l20fs.objective.least_squares import LeastSquares
-from l20fs.solvers import Schedule, ahiht, forward, hiht, sbr, swap
+from l20fs.solvers import Schedule, ahiht, forward, hiht, swap
 
 N_CLASSES, N_ROWS, N_RUNS = 10, 400, 5
 
@@ -184,7 +184,6 @@ def show_parity() -> None:
         "forward": lambda problem: forward(problem, 30),
         "ahiht": lambda problem: ahiht(problem, Schedule(n_rows=30)),
         "hiht": lambda problem: hiht(problem, Schedule(n_rows=12)),
-        "sbr": lambda problem: sbr(problem, 10),
         "swap": lambda problem: swap(problem, 8),
     }
     print("\nstages with the support of NumPy's, over sizes, scales, ridges and weights")

@@ -27,14 +27,13 @@ from l20fs.objective.criterion import ebic
 from l20fs.objective.gram_least_squares import GramLeastSquares
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.row_penalty import RowPenalty
-from l20fs.solvers import Schedule, ahiht, forward, hiht, sbr, swap
+from l20fs.solvers import Schedule, ahiht, forward, hiht, swap
 
 SOLVERS = {
     "ahiht": lambda problem, **more: ahiht(problem, Schedule(n_rows=8), **more),
     "hiht": lambda problem, **more: hiht(problem, Schedule(n_rows=8), max_iter=2000, **more),
     "forward": lambda problem, **more: forward(problem, 8, **more),
     "swap": lambda problem, **more: swap(problem, 5, **more),
-    "sbr": lambda problem, **more: sbr(problem, 5, **more),
 }
 SHAPES = {"tall": (70, 24), "wide": (24, 70)}
 KINDS = {"dense": np.asarray, "csr": sp.csr_array}

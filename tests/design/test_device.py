@@ -21,7 +21,7 @@ from l20fs.design import DeviceDesign, make_design
 from l20fs.inputs.devices import Place, as_numpy, is_device_array, working_dtype
 from l20fs.methods import LFS
 from l20fs.objective.least_squares import LeastSquares
-from l20fs.solvers import Schedule, ahiht, forward, hiht, sbr, swap
+from l20fs.solvers import Schedule, ahiht, forward, hiht, swap
 from l20fs.solvers.active_sets import device as device
 from l20fs.solvers.active_sets.device import DeviceActiveSet, DeviceBasis, foresee, leading_triangle, n_leading
 from l20fs.solvers.homotopy import Walk
@@ -259,7 +259,6 @@ SOLVERS = {
     "ahiht": lambda problem: ahiht(problem, Schedule(n_rows=20)),
     "ahiht, lazy": lambda problem: ahiht(problem, Schedule(n_rows=20), lazy=True),
     "hiht": lambda problem: hiht(problem, Schedule(n_rows=8)),
-    "sbr": lambda problem: sbr(problem, 8),
     "swap": lambda problem: swap(problem, 6),
 }
 

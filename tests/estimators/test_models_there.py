@@ -26,7 +26,7 @@ SETTINGS = {
     "robust loss": {"solver": "swap", "loss": "l21"},
     "proof": {"solver": "swap", "certify": True},
     "proof for groups": {"solver": "swap", "certify": True, "feature_groups": np.arange(24) // 2},
-    "proof for costs": {"solver": "sbr", "certify": True, "penalty_factor": np.where(np.arange(24) % 3, 1.0, 2.0)},
+    "proof for costs": {"solver": "swap", "certify": True, "penalty_factor": np.where(np.arange(24) % 3, 1.0, 2.0)},
 }
 
 

@@ -18,7 +18,7 @@ from l20fs.blocks import as_blocks
 from l20fs.data import make_planted
 from l20fs.objective.solution_path import SolutionPath
 
-SOLVERS = pytest.mark.parametrize("solver", ["forward", "swap", "sbr"])
+SOLVERS = pytest.mark.parametrize("solver", ["forward", "swap"])
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from l20fs.inputs.targets import encode_targets
 from l20fs.methods import L21, RFS, RPMFS, discover
 
 METHODS = discover()
-SELECTORS = {solver: lambda solver=solver: L20Selector(3, solver=solver) for solver in ("forward", "swap", "sbr", "ahiht")}
+SELECTORS = {solver: lambda solver=solver: L20Selector(3, solver=solver) for solver in ("forward", "swap", "ahiht")}
 SELECTORS |= {
     "robust": lambda: L20Selector(3, loss="l21"),
     "unscaled": lambda: L20Selector(3, scale="none"),

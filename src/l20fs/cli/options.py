@@ -48,7 +48,7 @@ OWN_OPTIONS = (
 )
 
 #: Methods that can select panels under constraints.
-CONSTRAINED = ("forward", "sbr", "swap")
+CONSTRAINED = ("forward", "swap")
 
 #: Options that say what a panel must have.
 CONSTRAINTS = ("min_per_class", "max_per_class", "budget", "exclusive", "sets")

@@ -103,7 +103,7 @@ class PathSelector(BaseSelector):
         """Return the weights at the end of the path of the features selected for ``k``, as ``coef_`` has them.
 
         Nothing is fitted again: the weights of the other features are dropped. See :meth:`model_for` for least squares on
-        exactly these features, which is the same where ``k`` is the end of a path of the solvers "forward", "swap" or "sbr".
+        exactly these features, which is the same where ``k`` is the end of a path of the solvers "forward" or "swap".
 
         Parameters
         ----------

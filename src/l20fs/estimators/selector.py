@@ -82,12 +82,11 @@ class L20Selector(PathSelector):
         (``path_.rows_at(k)`` has those of the stage with k rows). A number beyond the end gives a warning, since no fit has
         ranked features there as a fresh one would: give ``max_features`` when several numbers are to be compared. With
         ``feature_groups`` it counts groups, and features that stand alone.
-    solver : {"forward", "sbr", "swap", "ahiht", "hiht"} or solver object, default="forward"
+    solver : {"forward", "swap", "ahiht", "hiht"} or solver object, default="forward"
         ``"forward"`` adds the feature that lowers the objective most, again and again. ``"swap"`` also exchanges features
-        while that helps, at every size: the lowest objective, at several times the cost. ``"sbr"`` adds or removes the
-        single best feature for falling lambda. ``"ahiht"`` and ``"hiht"`` are the paper's: thresholded gradient steps, one
-        per lambda or until convergence; their options belong to the objects :class:`~l20fs.AHIHT` and
-        :class:`~l20fs.HIHT`, as in ``solver=AHIHT(rate=0.5)``.
+        while that helps, at every size: the lowest objective, at several times the cost. ``"ahiht"`` and ``"hiht"`` are the
+        paper's: thresholded gradient steps, one per lambda or until convergence; their options belong to the objects
+        :class:`~l20fs.AHIHT` and :class:`~l20fs.HIHT`, as in ``solver=AHIHT(rate=0.5)``.
     alpha : float or None, default=None
         The lambda at which the path ends. If fewer rows are non-zero there than ``n_features_to_select`` asks for, the
         others follow by the ranking rules (``path_.rules``); if none is, nothing is selected but what is included. None: the
@@ -141,8 +140,7 @@ class L20Selector(PathSelector):
     constraints : Constraints or None, default=None
         What a panel must have besides: so many features per class or set at least or at most, costs within a budget,
         features that exclude each other (:class:`~l20fs.Constraints`, docs/penalty.md). Every selection meets them, from the
-        least size at which that is possible; with the solvers ``"forward"``, ``"swap"`` and ``"sbr"`` and
-        ``loss="squared"``.
+        least size at which that is possible; with the solvers ``"forward"`` and ``"swap"`` and ``loss="squared"``.
     max_memory : int, str or None, default=None
         How much memory the fit may take where X comes in blocks, as a Dask array or from a file: a number of bytes, or a
         text such as ``"4G"``. A memory map (``numpy.load(file, mmap_mode="r")``) that is small against it is loaded. None:

@@ -735,12 +735,10 @@ class SolutionPath:
         rows = self._refitted(k, "failure_costs")
         n_rows, loss = len(rows), self._loss_on(np.arange(len(rows)))
         inverse = NestedSquares.of(self.refit_triangle, self.refit_targets, np.array([n_rows])).inverse
-        rises = np.empty(n_rows)
+        is_regular, rises = len(inverse) == n_rows, np.empty(n_rows)
         for unit in np.unique(self.unit_of[rows]):
             is_member = self.unit_of[rows] == unit
-            if (
-                len(inverse) == n_rows
-            ):  # the directions orthogonal to all other columns, as in l20fs.solvers.active_sets.basis
+            if is_regular:  # the directions orthogonal to all other columns, as in l20fs.solvers.active_sets.basis
                 lines = np.linalg.qr(inverse[is_member].T)[0]
                 rises[is_member] = 0.5 * np.square(lines.T @ self.refit_targets[:n_rows]).sum()
             else:

@@ -15,7 +15,6 @@ EQUAL = 1e-7
 SOLVERS = {
     "forward": "adds, again and again, the feature that lowers the error most",
     "swap": "adds the feature that lowers the error most, and exchanges features as long as that helps",
-    "sbr": "adds or removes single features as the price of a feature falls",
     "ahiht": "follows the paper's accelerated thresholding steps as the price of a feature falls",
     "hiht": "follows the paper's thresholding steps as the price of a feature falls",
 }

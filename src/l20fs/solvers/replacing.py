@@ -1,4 +1,4 @@
-"""The solvers that add, remove and exchange rows, as objects."""
+"""The solvers that add and exchange rows, as objects."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.solvers.base import Solver
-from l20fs.solvers.greedy import forward, sbr, swap
+from l20fs.solvers.greedy import forward, swap
 from l20fs.solvers.robust import RobustFit, robust
 
 
@@ -56,24 +56,3 @@ class Swap(Solver):
 
     def walk_robust(self, problem: LeastSquares, n_rows: int, **options: Any) -> RobustFit:
         return robust(problem, n_rows, with_exchanges=True, **options)
-
-
-@dataclass(repr=False, eq=False, kw_only=True)
-class SBR(Solver):
-    """Add or remove the single best feature for falling lambda: :func:`~l20fs.solvers.greedy.sbr`. No options.
-
-    References
-    ----------
-    Soussen, Idier, Brie and Duan, From Bernoulli-Gaussian deconvolution to sparse signal restoration (2011).
-
-    Examples
-    --------
-    >>> from l20fs import L20Selector
-    >>> L20Selector(3, solver=SBR())
-    L20Selector(n_features_to_select=3, solver=SBR())
-    """
-
-    name = "sbr"
-    takes_constraints = True
-
-    walk = staticmethod(sbr)
