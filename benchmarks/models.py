@@ -103,7 +103,6 @@ def nested(dataset):
     X, y = dataset.X, dataset.y
     ways = {
         "20": L20Classifier(20),
-        "ebic": L20Classifier("ebic"),
         "1se": L20SelectorCV("1se"),
         "best": L20SelectorCV("best"),
         "1se, ridge 0.3, 3, 30": L20SelectorCV("1se", ridge=[0.3, 3.0, 30.0]),

@@ -553,7 +553,6 @@ def test_selector_answers_as_with_numpy_and_where_x_is(move, dtype, solver):
 
 
 SETTINGS = [
-    {"n_features_to_select": "ebic", "max_features": 8},
     {"n_features_to_select": None, "alpha": 0.5, "ridge": 0.1},
     {"n_features_to_select": 4, "class_weight": {0: 2.0}, "scale": "none", "ridge": 0.01},
     {"n_features_to_select": 4, "include": [30], "exclude": [1]},

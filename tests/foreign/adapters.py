@@ -196,7 +196,7 @@ class SelectFromModel(Adapter):
             self.max_features_ = size
         elif "max_features_" in vars(self):
             del self.max_features_
-        free = 1.0 if self.threshold == -np.inf else "ebic"
+        free = 1.0 if self.threshold == -np.inf else 0.5
         Model = L20Regressor if self._task == "regression" else L20Classifier
         return self._fitted(Model(free if size is None else size), X, y, **params)
 

@@ -21,18 +21,14 @@ from l20fs.typing import Array, Size
 if TYPE_CHECKING:
     import pandas as pd
 
-#: How far the path goes by default where the number of features is to be found.
-LARGEST_SEARCHED = 100
-
 
 class PathSelector(BaseSelector):
     """Base of selectors with a :class:`~l20fs.SolutionPath`.
 
-    ``_learn`` of a subclass sets ``path_``, and ``ebic_`` if ``n_features_to_select`` is ``"ebic"``.
+    ``_learn`` of a subclass sets ``path_``.
     """
 
     path_: SolutionPath
-    ebic_: Array
     alpha: float | None
     max_features: int | None
     max_memory: int | str | None
@@ -107,7 +103,7 @@ class PathSelector(BaseSelector):
 
         Parameters
         ----------
-        k : int, float, str or None
+        k : int, float or None
             Any value that ``n_features_to_select`` takes.
 
         Returns
@@ -123,7 +119,7 @@ class PathSelector(BaseSelector):
 
         Parameters
         ----------
-        k : int, float, str or None
+        k : int, float or None
             Any value that ``n_features_to_select`` takes.
 
         Returns
@@ -226,16 +222,6 @@ class PathSelector(BaseSelector):
         check_is_fitted(self)
         names = getattr(self, "classes_", range(len(self.path_.y_mean)))
         return [str(name) for name in names]
-
-    def _n_wanted(self, k: Size, n_features: int) -> int:
-        if k != "ebic":
-            return super()._n_wanted(k, n_features)
-        if not hasattr(self, "path_"):
-            return min(self.max_features or LARGEST_SEARCHED, n_features)
-        if not hasattr(self, "ebic_"):
-            raise ValueError("n_features_to_select='ebic' was set after fit, which did not compute it. Fit again.")
-        # With more included features than samples allow for, all are infinite and none is added.
-        return max(self.path_.least_size, int(np.argmin(self.ebic_)))
 
     def _refuse_less_than_required(self, size: Any, k: int) -> None:
         """Refuse a number of features with which the constraints cannot be met on the path."""

@@ -43,7 +43,6 @@ from l20fs.inputs.panel_constraints import Constraints
 from l20fs.inputs.targets import Targets, warn_of_numbers_as_labels, weights_of_targets
 from l20fs.inputs.validation import check_choice, check_flag, check_number
 from l20fs.objective import make_problem
-from l20fs.objective.criterion import ebic, refuse_few_samples
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.ridge import check_ridge, ridge_on
 from l20fs.objective.row_penalty import RowPenalty
@@ -71,17 +70,15 @@ class L20Selector(PathSelector):
 
     Parameters
     ----------
-    n_features_to_select : int, float, "ebic" or None, default=20
+    n_features_to_select : int, float or None, default=20
         How many features to keep: a number, or a share of all features. The best ones are taken by the ranking of
-        :class:`~l20fs.SolutionPath`. Constant features are never selected. ``"ebic"``: the number up to ``max_features``
-        (100 if that is None) with the smallest extended BIC, which is quick and takes the targets for Gaussian
-        (:mod:`l20fs.objective.criterion`), with a warning if that lies at the limit; :class:`L20SelectorCV` measures
-        instead. None: the non-zero rows at ``alpha``. Changed after ``fit``, it takes the best of the ranking at the end of
-        the path. With ``solver="forward"``, ``ranking="entry"`` and ``loss="squared"`` a smaller number gives the features
-        of a fresh fit; otherwise they may differ, since rows are exchanged or weighed on the way to the end
-        (``path_.rows_at(k)`` has those of the stage with k rows). A number beyond the end gives a warning, since no fit has
-        ranked features there as a fresh one would: give ``max_features`` when several numbers are to be compared. With
-        ``feature_groups`` it counts groups, and features that stand alone.
+        :class:`~l20fs.SolutionPath`. Constant features are never selected. :class:`L20SelectorCV` finds the number. None:
+        the non-zero rows at ``alpha``. Changed after ``fit``, it takes the best of the ranking at the end of the path. With
+        ``solver="forward"``, ``ranking="entry"`` and ``loss="squared"`` a smaller number gives the features of a fresh fit;
+        otherwise they may differ, since rows are exchanged or weighed on the way to the end (``path_.rows_at(k)`` has those
+        of the stage with k rows). A number beyond the end gives a warning, since no fit has ranked features there as a fresh
+        one would: give ``max_features`` when several numbers are to be compared. With ``feature_groups`` it counts groups,
+        and features that stand alone.
     solver : {"forward", "swap", "ahiht", "hiht"} or solver object, default="forward"
         ``"forward"`` adds the feature that lowers the objective most, again and again. ``"swap"`` also exchanges features
         while that helps, at every size: the lowest objective, at several times the cost. ``"ahiht"`` and ``"hiht"`` are the
@@ -184,8 +181,6 @@ class L20Selector(PathSelector):
         The strength of the ridge term that was used.
     scale_ : {"moderated", "zscore", "none"}
         The scaling that was used; ``"given"`` if ``scale`` is an array.
-    ebic_ : array
-        With ``n_features_to_select="ebic"``: the extended BIC of the best 0, 1, 2, ... features.
     objective_ : array of shape (n_stages,)
         f + lambda * (number of non-zero rows, or what they cost) at each lambda.
     n_iter_ : int
@@ -219,7 +214,6 @@ class L20Selector(PathSelector):
     #: The values of ``task``; a model has one task, whatever y holds.
     tasks: ClassVar[tuple[Task, ...]] = get_args(Task)
     allows_none = True
-    size_rules = ("ebic",)
     takes_sparse = True
     takes_device_arrays = True
     takes_blocks = True
@@ -232,7 +226,7 @@ class L20Selector(PathSelector):
 
     def __init__(
         self,
-        n_features_to_select: int | float | str | None = DEFAULT_N_FEATURES,
+        n_features_to_select: int | float | None = DEFAULT_N_FEATURES,
         *,
         solver: str | Solver = DEFAULT_SOLVER,
         alpha: float | None = None,
@@ -331,7 +325,7 @@ class L20Selector(PathSelector):
 
         Parameters
         ----------
-        k : int, float, str or None, default=None
+        k : int, float or None, default=None
             Number of features of a panel, any value that ``n_features_to_select`` takes. None: ``n_features_to_select``.
         eps : float, str or None, default=None
             Panels with a loss of up to ``1 + eps`` times the lowest are listed; 0.001 and ``"0.1%"`` are the same. None:
@@ -435,9 +429,6 @@ class L20Selector(PathSelector):
         self.path_ = path if is_enough else path.with_refits(problem, k_max, value)
         if self.loss == "l21":  # for statistics of all samples
             problem = problem.reweighted(bounded_weights(self.sample_weights_, targets.sample_weight))
-        if self.n_features_to_select == "ebic":
-            self.ebic_ = self._ebic(problem, penalty, k_max)
-            self._warn_if_at_limit(min(penalty.n_selectable(problem.design.varies), path.n_ranked))
         if self.certify:
             self._certify(problem, penalty, k_max)
         self.objective_ = path.objectives
@@ -501,9 +492,7 @@ class L20Selector(PathSelector):
         if self.loss == "l21":
             raise ValueError("loss='l21' is not available for X in blocks. Load X into memory, or leave it out.")
         weights_of_targets(targets, self.class_weight)
-        _, sample_weights = checked_units(X, self.scale, targets.sample_weight)
-        if self.n_features_to_select == "ebic":
-            refuse_few_samples(sample_weights.total)
+        checked_units(X, self.scale, targets.sample_weight)
         penalty = penalty_of(self, np.ones(X.shape[1], dtype=bool), getattr(self, "feature_names_in_", None))
         # A share is one of units, of which there are more if constant features, which are not known yet, leave groups.
         size = self.n_features_to_select
@@ -520,29 +509,6 @@ class L20Selector(PathSelector):
     def _keep_model(self, problem: LeastSquares, targets: Targets) -> None:
         """Set the attributes that a subclass needs to predict."""
 
-    def _ebic(self, problem: LeastSquares, penalty: RowPenalty, k_max: int) -> Array:
-        """Return the extended BIC of the best 0, 1, ... features or groups."""
-        varies = problem.design.varies
-        rows = self.path_.support(k_max)
-        rows = rows[varies[rows]]
-        n_included, n_selectable = len(penalty.included), penalty.n_selectable(varies)
-        ends = np.searchsorted(self.path_.ranking[rows], np.arange(min(k_max, n_selectable) + 1), side="right")
-        values = ebic(problem, rows, ends=ends, n_candidates=n_selectable - n_included, n_fixed=n_included)
-        if self.path_.least_size > n_included:
-            values[: self.path_.least_size] = np.inf
-        return values
-
-    def _warn_if_at_limit(self, n_selectable: int) -> None:
-        """Warn if the smallest EBIC is at the end of the path, and there are more features."""
-        k = len(self.ebic_) - 1
-        if int(np.argmin(self.ebic_)) == k < n_selectable:
-            warnings.warn(
-                f"The search for the number of features ended at its limit of {k}, where the smallest EBIC is; more "
-                "features may do better. Raise the limit with max_features.",
-                UserWarning,
-                stacklevel=4,  # the caller of fit
-            )
-
     def _certify(self, problem: LeastSquares, penalty: RowPenalty, k_max: int) -> None:
         """Compute lower bounds for every size, and the certificate of the selection."""
         self.path_ = self.path_.with_bounds(lower_bounds(problem, k_max, penalty=penalty))
@@ -553,8 +519,6 @@ class L20Selector(PathSelector):
             self.certificate_ = certify_penalty(problem, price, value, penalty=penalty)
         else:
             k = min(self._n_wanted(self.n_features_to_select, penalty.n_units), self.path_.n_ranked)
-            if not k:  # EBIC chooses nothing, of which there is nothing to prove
-                return
             rows = self.path_.support(k)
             price = 0.0 if penalty.is_even else self.path_.alpha_at(k)
             value = support_loss(problem, rows) + price * penalty.cost_of(rows)
