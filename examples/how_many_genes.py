@@ -2,8 +2,8 @@
 How many genes do I need?
 =========================
 
-Three answers of different price: a rule of thumb without any folds, the best number in cross-validation, and the smallest
-number that is hardly worse. Selecting first and validating afterwards, the common mistake, is shown at the end.
+Two answers: the best number in cross-validation, and the smallest number that is hardly worse. Selecting first and
+validating afterwards, the common mistake, is shown at the end.
 """
 
 import matplotlib.pyplot as plt
@@ -17,10 +17,6 @@ from l20fs.plots import ScoreCurveDisplay
 
 tumours = load_srbct()
 X, y = tumours.data, tumours.target
-
-# %%
-# ``"ebic"`` is an information criterion: one fit, no folds. On gene expression it is far too modest.
-L20Selector("ebic").fit(X, y).get_support().sum()
 
 # %%
 # ``"best"`` has the highest score, ``"1se"`` is the smallest number within one standard error of it. Both come from the same

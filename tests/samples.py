@@ -13,7 +13,7 @@ from l20fs.solvers import SOLVERS as SOLVERS_BY_NAME
 CONTAINERS = [np.asarray, sp.csr_array]
 
 
-REPLACING = ["forward", "sbr", "swap"]
+REPLACING = ["forward", "swap"]
 HOMOTOPIES = ["ahiht", "hiht"]
 SOLVERS = REPLACING + HOMOTOPIES
 

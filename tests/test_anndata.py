@@ -663,7 +663,7 @@ REFUSALS = {
     "rule": (
         nothing,
         {"n_genes": "1sd"},
-        "n_genes='1sd' is not valid. Use a whole number from 1, a share, 'best', '1se' or",
+        "n_genes='1sd' is not valid. Use a whole number from 1, a share, 'best' or '1se'.",
     ),
     "idle groups": (
         nothing,

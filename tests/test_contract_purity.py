@@ -192,7 +192,7 @@ def answers_of(estimator, X, y, small):
 
 ESTIMATORS = {
     "L20Selector": L20Selector(3, max_features=5),
-    "L20Selector, ebic": L20Selector("ebic", certify=True, ridge=1.0),
+    "L20Selector, certify": L20Selector(3, certify=True, ridge=1.0),
     "L20Selector, alpha": L20Selector(None, alpha=0.5, max_features=5, include=[0], feature_groups=[[1, 2]], solver="ahiht"),
     "L20Selector, l21": L20Selector(3, loss="l21", solver="swap"),
     "L20Classifier": L20Classifier(3, max_features=5),

@@ -16,12 +16,11 @@ if TYPE_CHECKING:
     from l20fs.inputs.panel_constraints import Constraints
     from l20fs.objective.solution_path import SolutionPath
     from l20fs.prediction.panel import Panel
-    from l20fs.solvers import AHIHT, HIHT, SBR, Forward, Swap
+    from l20fs.solvers import AHIHT, HIHT, Forward, Swap
 
 __all__ = [
     "AHIHT",
     "HIHT",
-    "SBR",
     "Constraints",
     "Forward",
     "L20Classifier",
@@ -42,7 +41,6 @@ __version__ = "0.2.0"
 _MODULES = {
     "AHIHT": "l20fs.solvers",
     "HIHT": "l20fs.solvers",
-    "SBR": "l20fs.solvers",
     "Constraints": "l20fs.inputs.panel_constraints",
     "Forward": "l20fs.solvers",
     "L20Classifier": "l20fs.estimators.models",

@@ -16,7 +16,7 @@ Size: TypeAlias = int | float | str | None
 Task = Literal["auto", "classification", "regression"]
 
 #: Names of the solvers.
-SolverName = Literal["forward", "sbr", "swap", "ahiht", "hiht"]
+SolverName = Literal["forward", "swap", "ahiht", "hiht"]
 
 #: Rules for the divisors of the features, see :func:`l20fs.design.column_scale.divisors_of`.
 Scale = Literal["auto", "moderated", "zscore", "none"]

@@ -105,8 +105,7 @@ def test_page_begins_with_the_least_panel(table, tmp_path):
 def test_what_cannot_be_met_is_told_in_one_line(table, capsys):
     assert run(["path", table[0], "--target", "type", "-k", "5", "--min-per-class", "4"]) != 0
     assert "error: --min-per-class 4" in capsys.readouterr().err.splitlines()[-1]
-    for other in (["--method", "ahiht"], ["--robust-to", "1"]):
-        assert run(["select", table[0], "--target", "type", "--min-per-class", "1", *other]) == 2
-        assert f"--min-per-class does not go with {' '.join(other)}." in capsys.readouterr().err
+    assert run(["select", table[0], "--target", "type", "--min-per-class", "1", "--method", "ahiht"]) == 2
+    assert "--min-per-class does not go with --method ahiht." in capsys.readouterr().err
     assert run(["select", table[0], "--target", "type", "--method", "RFS", "--budget", "4"]) == 2
     assert "--budget does not go with --method RFS" in capsys.readouterr().err

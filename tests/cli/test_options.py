@@ -29,16 +29,6 @@ def test_options_that_only_methods_of_l20selector_take_are_filled_in_or_refused(
         SelectOptions(method="RFS", class_weight="none").completed()
 
 
-def test_panels_in_which_a_feature_may_fail():
-    assert SelectOptions(method="swap", robust_to=1).completed().robust_to == 1
-    assert SelectOptions(method="sbr", robust_to=0).completed().robust_to == 0
-    for method in ("sbr", "ahiht", "hiht"):
-        with pytest.raises(click.UsageError, match=f"--robust-to 1 does not go with --method {method}. Use"):
-            SelectOptions(method=method, robust_to=1).completed()
-    with pytest.raises(click.UsageError, match="--robust-to does not go with --method RFS"):
-        SelectOptions(method="RFS", robust_to=1).completed()
-
-
 def test_options_cannot_be_changed():
     with pytest.raises(AttributeError):
         DataOptions().target = "type"
@@ -58,7 +48,6 @@ def test_options_cannot_be_changed():
         ),
         (["select", "srbct", "--n-jobs", "100000"], "'--n-jobs': 100000 is more than 1024: "),
         (["select", "srbct", "--seed", "4294967296"], "'--seed': 4294967296 is more than 4294967295: seeds have 32 bits."),
-        (["path", "srbct", "--robust-to", "2"], "'--robust-to': 2 is not in the range 0<=x<=1."),
         (["path", "srbct", "--skip-rows", "1" + "0" * 12], "'--skip-rows': 1000000000000 is more than 1000000: "),
         (["compare", "srbct", "-o", "out", "--splits", "1" + "0" * 12], "'--splits': 1000000000000 is more than 10000: "),
         (["compare", "srbct", "-o", "out", "--sizes", "999999999"], "--sizes: '999999999' is not a number of features."),

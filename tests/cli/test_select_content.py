@@ -366,7 +366,7 @@ def test_the_page_of_a_regression_is_made():
     assert "<html" in render(content)
 
 
-def test_the_failure_of_a_group_has_its_cost_beyond_the_page_too(monkeypatch):
+def test_leaving_a_group_out_has_its_cost_beyond_the_page_too(monkeypatch):
     found = findings(L20Selector(4, max_features=6, feature_groups=[[0, 1], [2, 3]]))
     content = build_content(found)
     path = found.selector.path_
@@ -380,9 +380,4 @@ def test_the_failure_of_a_group_has_its_cost_beyond_the_page_too(monkeypatch):
     short = build_content(found)
     assert short.k_max == 2
     assert frame_of(selection_tsv(found, short))["failure_cost"].tolist() == expected["failure_cost"].tolist()
-
-
-def test_robust_selections_are_named_as_such():
-    found = findings(L20Selector(4, max_features=12), options=SelectOptions(robust_to=1))
-    assert any("one of its features fails to be measured" in sentence for sentence in build_content(found).sentences)
     assert build_content(findings(FisherScore(4))).failure_costs is None

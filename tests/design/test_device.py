@@ -21,7 +21,7 @@ from l20fs.design import DeviceDesign, make_design
 from l20fs.inputs.devices import Place, as_numpy, is_device_array, working_dtype
 from l20fs.methods import LFS
 from l20fs.objective.least_squares import LeastSquares
-from l20fs.solvers import Schedule, ahiht, forward, hiht, sbr, swap
+from l20fs.solvers import Schedule, ahiht, forward, hiht, swap
 from l20fs.solvers.active_sets import device as device
 from l20fs.solvers.active_sets.device import DeviceActiveSet, DeviceBasis, foresee, leading_triangle, n_leading
 from l20fs.solvers.homotopy import Walk
@@ -259,7 +259,6 @@ SOLVERS = {
     "ahiht": lambda problem: ahiht(problem, Schedule(n_rows=20)),
     "ahiht, lazy": lambda problem: ahiht(problem, Schedule(n_rows=20), lazy=True),
     "hiht": lambda problem: hiht(problem, Schedule(n_rows=8)),
-    "sbr": lambda problem: sbr(problem, 8),
     "swap": lambda problem: swap(problem, 6),
 }
 
@@ -554,7 +553,6 @@ def test_selector_answers_as_with_numpy_and_where_x_is(move, dtype, solver):
 
 
 SETTINGS = [
-    {"n_features_to_select": "ebic", "max_features": 8},
     {"n_features_to_select": None, "alpha": 0.5, "ridge": 0.1},
     {"n_features_to_select": 4, "class_weight": {0: 2.0}, "scale": "none", "ridge": 0.01},
     {"n_features_to_select": 4, "include": [30], "exclude": [1]},

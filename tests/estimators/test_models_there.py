@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from libraries import move_to_each
 
-from l20fs import Constraints, Forward, L20Classifier, L20Regressor, L20Selector, Swap
+from l20fs import Constraints, L20Classifier, L20Regressor, L20Selector
 from l20fs.inputs.devices import as_numpy, is_device_array
 
 
@@ -22,14 +22,11 @@ def make_data():
 
 
 SETTINGS = {
-    "one may fail": {"solver": Swap(robust_to=1)},
-    "one may fail, forward": {"solver": Forward(robust_to=1), "include": [7]},
     "constraints": {"solver": "swap", "constraints": Constraints(exclusive=[[4, 9, 2]])},
     "robust loss": {"solver": "swap", "loss": "l21"},
     "proof": {"solver": "swap", "certify": True},
     "proof for groups": {"solver": "swap", "certify": True, "feature_groups": np.arange(24) // 2},
-    "proof for costs": {"solver": "sbr", "certify": True, "penalty_factor": np.where(np.arange(24) % 3, 1.0, 2.0)},
-    "proof if one may fail": {"solver": Swap(robust_to=1), "certify": True},
+    "proof for costs": {"solver": "swap", "certify": True, "penalty_factor": np.where(np.arange(24) % 3, 1.0, 2.0)},
 }
 
 

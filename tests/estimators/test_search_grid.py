@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 
 import numpy as np
 import pytest
 from samples import make_data, make_many_classes
 
-from l20fs import L20Selector, L20SelectorCV
+from l20fs import L20SelectorCV
 from l20fs.evaluation import choice
 
 LIMIT = "The search for the number of features ended at its limit of {}, where .* may do better. Raise the limit"
@@ -74,13 +73,3 @@ def test_a_level_curve_is_not_warned_of():
     X, y = make_data(n_samples=200)
     X[:, 3:6] += 10.0 * np.eye(3)[y]
     assert L20SelectorCV("1se", max_features=8, cv=3).fit(X, y).n_features_ < 4
-
-
-def test_ebic_says_that_it_ended_at_its_limit():
-    random = np.random.default_rng(0)
-    X = random.standard_normal((100, 12))
-    y = X[:, :6].sum(axis=1) + 0.1 * random.standard_normal(100)
-    with pytest.warns(UserWarning, match=re.escape("at its limit of 4, where the smallest EBIC is")):
-        L20Selector("ebic", max_features=4).fit(X, y)
-    assert L20Selector("ebic").fit(X, y).support_[:6].all()
-    assert L20Selector("ebic", max_features=4).fit(X[:, :4], y).support_.sum() <= 4

@@ -162,7 +162,7 @@ HALVES = {
     "class weights": (L20Classifier(4, class_weight="balanced"), {}, {}),
     "regression": (L20Selector(3), {}, {"y": NUMBERS}),
     "alpha": (L20Selector(None, alpha=2.0), {"fraction": 0.4}, {}),
-    "EBIC": (L20Selector("ebic", max_features=8, solver="swap"), {}, {}),
+    "exchanges": (L20Selector(4, max_features=8, solver="swap"), {}, {}),
     "groups of features": (L20Selector(3, solver="ahiht", feature_groups=np.arange(N_FEATURES) // 2), {}, {}),
     "a search": (L20SelectorCV("best", max_features=N_FEATURES, cv=2), {}, {}),
     "a stability selection": (StabilitySelector(L20Selector(3), n_resamples=2, random_state=1), {}, {}),
@@ -189,7 +189,10 @@ def assert_same_halves(found, expected):
     ("container", "name"),
     [("in memory", name) for name in HALVES]
     + [(container, "plain") for container in ("in a file", "sparse blocks of columns", "Dask, samples", "Dask frame")]
-    + [("Dask, samples", name) for name in ("weights of zero", "nuisances", "EBIC", "a search", "a stability selection")],
+    + [
+        ("Dask, samples", name)
+        for name in ("weights of zero", "nuisances", "exchanges", "a search", "a stability selection")
+    ],
 )
 def test_stability_selection_is_that_of_fits_one_by_one(container, name, share, tmp_path):
     X, y = make_samples()

@@ -775,12 +775,6 @@ def test_classifiers_and_regressors_that_select():
         np.testing.assert_array_equal(stable.selected_[i], expected.support_)
 
 
-def test_the_number_may_be_found_in_each_resample():
-    stable = fit(L20Selector("ebic", max_features=8), data=clear_data())
-    assert stable.orders_.shape == (10, 8)
-    assert stable.frequencies_[INFORMATIVE].tolist() == [1.0, 1.0, 1.0]
-
-
 def test_planted_features_are_found_and_noise_is_not():
     X, y, informative = make_planted(n_samples=300, n_features=200, n_informative=4, random_state=1)
     stable = fit(L20Selector(8), data=(X, y), n_resamples=40)

@@ -85,7 +85,7 @@ class SequentialFeatureSelector(Adapter):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Any:
-        solver = "forward" if self.direction == "forward" else "sbr"
+        solver = "forward" if self.direction == "forward" else "swap"
         if self.n_features_to_select == "auto" and self.tol is not None:
             search = L20SelectorCV(
                 "best",
@@ -196,7 +196,7 @@ class SelectFromModel(Adapter):
             self.max_features_ = size
         elif "max_features_" in vars(self):
             del self.max_features_
-        free = 1.0 if self.threshold == -np.inf else "ebic"
+        free = 1.0 if self.threshold == -np.inf else 0.5
         Model = L20Regressor if self._task == "regression" else L20Classifier
         return self._fitted(Model(free if size is None else size), X, y, **params)
 
@@ -303,7 +303,7 @@ class FloatingSelector(Adapter):
         self.feature_groups = feature_groups
 
     def fit(self, X: Any, y: Any, **params: Any) -> Any:
-        solver = "swap" if self.floating else "forward" if self.forward else "sbr"
+        solver = "forward" if self.forward and not self.floating else "swap"
         wishes = {"include": self.fixed_features, "feature_groups": self.feature_groups}
         n_units = len(self.feature_groups or np.asarray(X)[0])
         selector = L20Selector(solver=solver, task=self._task, max_features=n_units, **wishes)

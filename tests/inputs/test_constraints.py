@@ -391,24 +391,6 @@ def test_models_predict_with_what_was_selected(wishes):
     np.testing.assert_allclose(numbers.predict(X), expected, atol=1e-4)
 
 
-def test_ebic_counts_units_and_does_not_drop_what_is_included():
-    X, y = make_data(0)
-    X[:, 11] = 3.0
-    free = L20Selector("ebic").fit(X, y)
-    with pytest.warns(UserWarning, match="constant"):
-        selector = L20Selector("ebic", include=[0, 1, 3, 4, 11]).fit(X, y)
-    assert selector.support_[[0, 1, 3, 4, 11]].all()
-    assert set(np.flatnonzero(free.support_)) <= set(np.flatnonzero(selector.support_))
-    assert np.isinf(selector.ebic_).tolist() == [True] * 5 + [False] * 8, "less than what is included is no choice"
-    assert len(free.ebic_) == 12, "eleven features vary"
-    noise = np.random.default_rng(0).permutation(y)
-    assert not L20Selector("ebic").fit(X, noise).support_.any()
-    assert np.flatnonzero(L20Selector("ebic", include=[0, 1]).fit(X, noise).support_).tolist() == [0, 1]
-    groups = L20Selector("ebic", feature_groups=np.arange(12) // 2).fit(X, y)
-    assert len(groups.ebic_) == 7, "0 to 6 groups"
-    assert groups.support_[::2][:5].tolist() == groups.support_[1::2][:5].tolist()
-
-
 def test_a_saved_path_remembers_the_wishes(tmp_path):
     X, y = make_data(0)
     path = L20Selector(4, include=[3], exclude=[5], feature_groups=[[0, 1, 2]]).fit(X, y).path_

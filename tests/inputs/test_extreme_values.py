@@ -16,11 +16,10 @@ from l20fs.inputs.targets import encode_targets
 from l20fs.methods import L21, RFS, RPMFS, discover
 
 METHODS = discover()
-SELECTORS = {solver: lambda solver=solver: L20Selector(3, solver=solver) for solver in ("forward", "swap", "sbr", "ahiht")}
+SELECTORS = {solver: lambda solver=solver: L20Selector(3, solver=solver) for solver in ("forward", "swap", "ahiht")}
 SELECTORS |= {
     "robust": lambda: L20Selector(3, loss="l21"),
     "unscaled": lambda: L20Selector(3, scale="none"),
-    "ebic": lambda: L20Selector("ebic"),
     "classifier": lambda: L20Classifier(3),
     "search": lambda: L20SelectorCV(cv=2),
     "stability": lambda: StabilitySelector(L20Selector(3), n_features_to_select=3, n_resamples=4, random_state=0),

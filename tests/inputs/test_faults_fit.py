@@ -352,7 +352,7 @@ def large_sparse_data(n_samples, n_features, n_classes, spacing=20):
 
 
 @pytest.mark.parametrize("scale", ["none", "zscore", "moderated"])
-@pytest.mark.parametrize(("solver", "k"), [("forward", 20), ("sbr", 20), ("swap", 5), ("ahiht", 20)])
+@pytest.mark.parametrize(("solver", "k"), [("forward", 20), ("swap", 5), ("ahiht", 20)])
 def test_e26_large_sparse_data_is_held_at_most_twice(solver, k, scale):
     n_samples, n_features, n_classes = 20_000, 30_000, 4
     X, y = large_sparse_data(n_samples, n_features, n_classes)

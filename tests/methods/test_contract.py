@@ -47,7 +47,7 @@ VARIANTS = [
     methods.InformationGain(binning="width"),
     methods.SVMRFE(scale="none", step=1),
     L20Selector(solver="swap"),
-    L20Selector(solver="sbr", ridge=0.0, scale="none", class_weight=None),
+    L20Selector(solver="swap", ridge=0.0, scale="none", class_weight=None),
     L20Selector(solver="ahiht"),
     L20Selector(solver="hiht", scale="zscore", ridge=0.1),
 ]

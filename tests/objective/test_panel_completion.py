@@ -107,7 +107,7 @@ def test_any_way_through_the_admitted_units_ends_with_a_panel(kind, seed):
 @pytest.mark.parametrize("kind", KINDS)
 @given(seed=SEEDS)
 @settings(max_examples=30)
-def test_additions_removals_and_exchanges_by_the_rules(kind, seed):
+def test_additions_and_exchanges_by_the_rules(kind, seed):
     random = np.random.default_rng(seed)
     rules = draw_rules(random, 7, kind)
     units = random.permutation(7)[:3].tolist()
@@ -121,9 +121,6 @@ def test_additions_removals_and_exchanges_by_the_rules(kind, seed):
         for unit, fits in zip(others, rules.fit_in_turn(units, np.array(others)), strict=True):
             assert fits == rules.is_within([*chosen, unit])
             chosen += [unit] if fits else []
-    if rules.is_filled(units):
-        without = [[each for each in units if each != left] for left in units]
-        np.testing.assert_array_equal(rules.may_leave(units), [rules.is_filled(rest) for rest in without])
 
 
 def test_rules_that_no_panel_meets_are_named():

@@ -19,7 +19,7 @@ from l20fs.objective.path_ranking import RULES
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.objective.stage import Stage
-from l20fs.solvers import Schedule, ahiht, forward, hiht, lazy, robust, sbr, swap
+from l20fs.solvers import Schedule, ahiht, forward, hiht, lazy, robust, swap
 from l20fs.solvers.active_sets import rows as rows_module
 from l20fs.solvers.active_sets.groups import GroupActiveSet
 from l20fs.solvers.homotopy import Walk
@@ -27,7 +27,7 @@ from l20fs.solvers.homotopy import Walk
 SEEDS = st.integers(0, 2**32 - 1)
 SHAPES = pytest.mark.parametrize("shape", [(20, 24), (30, 9)], ids=["N<d", "N>d"])
 RIDGES = pytest.mark.parametrize("ridge", [0.0, 0.5])
-REPLACING = pytest.mark.parametrize("solver", [forward, sbr, swap])
+REPLACING = pytest.mark.parametrize("solver", [forward, swap])
 GRADIENT = pytest.mark.parametrize("solver", [ahiht, hiht])
 KINDS = pytest.mark.parametrize("kind", ["wishes", "costs", "groups", "all"])
 PATH_ARRAYS = ("alphas", "losses", "n_iters", "indptr", "indices", "norms", "coef_values", "scores", "order", "costs")
@@ -99,7 +99,7 @@ def test_the_threshold_is_that_of_the_unit_times_its_cost():
     assert penalty.per_cost(norms).tolist() == [1.2, pytest.approx(2.9 / 3.0), 0.0, 0.0]
 
 
-@pytest.mark.parametrize("solver", [forward, sbr, swap, ahiht])
+@pytest.mark.parametrize("solver", [forward, swap, ahiht])
 @KINDS
 @given(seed=SEEDS, lam=st.floats(0.02, 0.5))
 @settings(max_examples=15)
@@ -179,25 +179,6 @@ def test_every_stage_holds_the_minimum_on_its_units(solver, shape, ridge, kind, 
 @KINDS
 @given(seed=SEEDS)
 @settings(max_examples=5)
-def test_no_addition_and_no_removal_helps_where_sbr_ends(shape, ridge, kind, seed):
-    X, Y = draw(seed, shape)
-    penalty = draw_penalty(seed, shape[1], kind)
-    problem = LeastSquares(X, Y, ridge=ridge)
-    path = sbr(problem, 4, penalty=penalty)
-    for number, alpha in enumerate(path.alphas):
-        units = units_of(path, number)
-        for u in np.flatnonzero((penalty.costs > 0.0) & (penalty.costs < np.inf)).tolist():
-            neighbour = units ^ {u}
-            value = unit_minimum(X, Y, neighbour, penalty.unit_of, problem.ridge)
-            value += alpha * penalty.costs[list(neighbour)].sum()
-            assert path.objectives[number] <= value * (1.0 + 1e-8) + 1e-9
-
-
-@SHAPES
-@RIDGES
-@KINDS
-@given(seed=SEEDS)
-@settings(max_examples=5)
 def test_no_exchange_helps_where_swap_ends(shape, ridge, kind, seed):
     X, Y = draw(seed, shape)
     penalty = draw_penalty(seed, shape[1], kind)
@@ -214,7 +195,7 @@ def test_no_exchange_helps_where_swap_ends(shape, ridge, kind, seed):
             assert path.objectives[-1] <= value * (1.0 + 1e-9) + 1e-9 * problem.null_loss
 
 
-@pytest.mark.parametrize("solver", [forward, sbr, swap, ahiht, hiht])
+@pytest.mark.parametrize("solver", [forward, swap, ahiht, hiht])
 @KINDS
 @given(seed=SEEDS, share=st.floats(0.01, 1.2), ridge=st.sampled_from([0.0, 0.3]))
 @settings(max_examples=10)
@@ -226,7 +207,7 @@ def test_a_target_is_reached_and_never_below_the_global_minimum(solver, kind, se
     path = solve(solver, problem, 3, penalty, target)
     assert path.alphas[-1] == target
     assert path.objectives[-1] >= best_units(X, Y, target, penalty.unit_of, penalty.costs, problem.ridge)[0] * (1.0 - 1e-9)
-    if solver in (forward, sbr, swap):
+    if solver in (forward, swap):
         assert path.objectives[-1] <= (path.losses + target * path.costs).min() * (1.0 + 1e-9)
         assert path.size_at(target) == path.sizes[-1]
 
@@ -298,7 +279,7 @@ def test_lazy_gradients_still_spare_most_features():
     assert walk.point.gradient._is_known[penalty.unit_of == 7].all()
 
 
-@pytest.mark.parametrize("solver", [forward, sbr, swap, robust, ahiht, hiht])
+@pytest.mark.parametrize("solver", [forward, swap, robust, ahiht, hiht])
 @given(seed=SEEDS)
 @settings(max_examples=5)
 def test_groups_of_one_are_no_groups(solver, seed):
@@ -310,7 +291,7 @@ def test_groups_of_one_are_no_groups(solver, seed):
         assert np.array_equal(getattr(alone, name), getattr(plain, name)), name
 
 
-@pytest.mark.parametrize("solver", [forward, sbr, swap, robust, ahiht, hiht])
+@pytest.mark.parametrize("solver", [forward, swap, robust, ahiht, hiht])
 @KINDS
 @given(seed=SEEDS, exponent=st.integers(-40, 40))
 @settings(max_examples=5)
@@ -327,7 +308,7 @@ def test_only_the_product_of_lambda_and_cost_matters(solver, kind, seed, exponen
     np.testing.assert_allclose(other.alphas * factor, one.alphas, rtol=1e-10)
 
 
-@pytest.mark.parametrize("solver", [forward, sbr, swap, robust, ahiht, hiht])
+@pytest.mark.parametrize("solver", [forward, swap, robust, ahiht, hiht])
 @KINDS
 @given(seed=SEEDS)
 @settings(max_examples=5)
@@ -353,7 +334,7 @@ def test_what_is_excluded_might_as_well_not_be_there(solver, kind, seed):
     assert whole.order[: len(stays)].tolist() == stays[part.order].tolist()
 
 
-@pytest.mark.parametrize("solver", [forward, sbr, swap, robust, ahiht, hiht])
+@pytest.mark.parametrize("solver", [forward, swap, robust, ahiht, hiht])
 @KINDS
 @given(seed=SEEDS)
 @settings(max_examples=5)
@@ -385,7 +366,7 @@ def test_looking_ahead_gives_the_same_path(solver, kind, monkeypatch):
     np.testing.assert_allclose(ahead.alphas, plain.alphas, rtol=1e-7)
 
 
-@pytest.mark.parametrize("solver", [forward, sbr, swap, robust, ahiht, hiht])
+@pytest.mark.parametrize("solver", [forward, swap, robust, ahiht, hiht])
 @pytest.mark.parametrize("ridge", [0.0, 1.0])
 @pytest.mark.parametrize("grouped", [False, True])
 def test_what_is_included_may_be_constant_or_depend_on_others(solver, ridge, grouped):
@@ -410,7 +391,7 @@ def test_what_is_included_may_be_constant_or_depend_on_others(solver, ridge, gro
         path.support(n_included - 1)
 
 
-@pytest.mark.parametrize("solver", [forward, sbr, swap, robust, ahiht, hiht])
+@pytest.mark.parametrize("solver", [forward, swap, robust, ahiht, hiht])
 def test_nothing_but_what_is_included(solver):
     X, Y = draw(1, (20, 6))
     penalty = RowPenalty(np.arange(6), np.array([1.0, 0.0, 1.0, 0.0, 1.0, 1.0]))

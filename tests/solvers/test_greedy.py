@@ -1,4 +1,4 @@
-"""Forward selection, single best replacement and swaps, against greedy from scratch and exhaustive search."""
+"""Forward selection and swaps, against greedy from scratch and exhaustive search."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from blocked import cut
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import best_objective, best_subset, greedy, minimum
-from scipy.linalg import hadamard
 
 from l20fs.bounds.branch_and_bound import solve_exactly
 from l20fs.data import make_planted
@@ -17,7 +16,7 @@ from l20fs.design import make_design
 from l20fs.objective import make_problem
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.row_penalty import RowPenalty
-from l20fs.solvers import ahiht, forward, hiht, sbr, swap
+from l20fs.solvers import ahiht, forward, hiht, swap
 from l20fs.solvers import greedy as greedy_module
 from l20fs.solvers.active_sets import make_active_set
 from l20fs.solvers.active_sets import rows as rows_module
@@ -28,7 +27,7 @@ from l20fs.solvers.homotopy import Schedule
 SEEDS = st.integers(0, 2**32 - 1)
 SHAPES = pytest.mark.parametrize("shape", [(10, 14), (25, 8)], ids=["N<d", "N>d"])
 RIDGES = pytest.mark.parametrize("ridge", [0.0, 0.3, 10.0])
-SOLVERS = pytest.mark.parametrize("solver", [forward, sbr, swap])
+SOLVERS = pytest.mark.parametrize("solver", [forward, swap])
 
 
 def draw(seed, shape, n_classes=3):
@@ -106,58 +105,6 @@ def test_every_exchange_lowers_the_objective(seed):
         before = active.loss
         assert exchange(active) == len(values)
     assert (np.diff([before, *values]) < 0.0).all()
-
-
-@RIDGES
-@given(seed=SEEDS)
-@settings(max_examples=20)
-def test_every_replacement_lowers_the_objective(ridge, seed):
-    X, Y = draw(seed, (20, 60), n_classes=4)
-    problem = LeastSquares(X, Y, ridge=ridge)
-    moves: list[tuple[float, int]] = []
-
-    def record(function):
-        def watched(self, row):
-            moves.append((self.loss, len(self)))
-            function(self, row)
-            moves.append((self.loss, len(self)))
-
-        return watched
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(RowActiveSet, "add", record(RowActiveSet.add))
-        patch.setattr(RowActiveSet, "remove", record(RowActiveSet.remove))
-        path = sbr(problem, 15)
-    assert path.n_iters.sum() == len(moves) / 2
-    alphas = np.repeat(path.alphas, path.n_iters)
-    for alpha, before, after in zip(alphas, moves[::2], moves[1::2], strict=True):
-        assert after[0] + alpha * after[1] < before[0] + alpha * before[1]
-
-
-def test_replacement_also_removes():
-    removed = 0
-    for seed in range(20):
-        X, Y = draw(seed, (20, 60), n_classes=4)
-        path = sbr(LeastSquares(X, Y), 12)
-        removed += int(path.n_iters.sum()) - int(path.n_nonzero[-1])
-    assert removed > 0
-
-
-@SHAPES
-@RIDGES
-@given(seed=SEEDS)
-@settings(max_examples=5)
-def test_sbr_ends_where_no_single_replacement_helps(shape, ridge, seed):
-    X, Y = draw(seed, shape)
-    problem = LeastSquares(X, Y, ridge=ridge)
-    path = sbr(problem, 5)
-    for number, alpha in enumerate(path.alphas):
-        rows = path.stage_rows(number).tolist()
-        objective = path.objectives[number]
-        neighbours = [[r for r in rows if r != row] for row in rows]
-        neighbours += [[*rows, row] for row in range(shape[1]) if row not in rows]
-        best = min(minimum(X, Y, neighbour, problem.ridge)[0] + alpha * len(neighbour) for neighbour in neighbours)
-        assert objective <= best * (1.0 + 1e-8) + 1e-9
 
 
 @SOLVERS
@@ -302,19 +249,18 @@ def limit_changes(monkeypatch, most):
         monkeypatch.setattr(RowActiveSet, name, counted(getattr(RowActiveSet, name)))
 
 
-@pytest.mark.parametrize("solver", [sbr, swap])
 @pytest.mark.parametrize("container", CONTAINERS)
 @pytest.mark.parametrize("is_weighted", [False, True])
 @pytest.mark.parametrize(("n_samples", "seed"), [(8, 0), (8, 1), (10, 2), (20, 3)])
-def test_float32_ends_where_all_is_explained(solver, container, is_weighted, n_samples, seed, monkeypatch):
+def test_float32_ends_where_all_is_explained(container, is_weighted, n_samples, seed, monkeypatch):
     """Without degrees of freedom left, what a row would bring is rounding."""
     X = np.random.default_rng(seed).standard_normal((n_samples, 30)).astype(np.float32)
     Y, weights = np.eye(3)[np.arange(n_samples) % 3], np.ones(n_samples)
     weights[-1] = 1.0 - is_weighted
     n_rows = n_samples - 1 - is_weighted
     limit_changes(monkeypatch, 60 * n_rows)
-    found = solver(make_problem(CONTAINERS[container](X), Y, sample_weight=weights), n_rows)
-    expected = solver(LeastSquares(X.astype(np.float64), Y, sample_weight=weights), n_rows)
+    found = swap(make_problem(CONTAINERS[container](X), Y, sample_weight=weights), n_rows)
+    expected = swap(LeastSquares(X.astype(np.float64), Y, sample_weight=weights), n_rows)
     assert found.losses.min() <= 1e-6 * found.null_loss
     size = n_rows // 2  # far from there float32 finds what float64 finds
     losses = [path.losses[path.n_nonzero == size].min() for path in (found, expected)]
@@ -331,21 +277,6 @@ def test_an_exchange_that_does_not_keep_its_promise_is_taken_back(monkeypatch):
     assert exchange(active) == 0
     assert set(active.units) == units
     assert active.loss == pytest.approx(loss)
-
-
-def test_a_replacement_that_does_not_keep_its_promise_is_the_last(monkeypatch):
-    X, Y = draw(0, (25, 8))
-    problem = LeastSquares(X, Y)
-    limit_changes(monkeypatch, 400)
-    monkeypatch.setattr(RowActiveSet, "gains", lambda self, gains=RowActiveSet.gains: (1.0 + 5e-6) * gains(self))
-    path = sbr(problem, 6)
-    assert (np.diff(path.alphas) < 0.0).all()
-    assert path.n_nonzero.max() == 6
-    # Of equal rows one is added, and the others still promise more than the price, which never rises for all that.
-    X = hadamard(8)[:, 1:7].astype(np.float64)
-    path = sbr(LeastSquares(X, X.sum(axis=1, keepdims=True)), 6)
-    assert (np.diff(path.alphas) < 0.0).all()
-    assert path.n_nonzero.max() == 6
 
 
 @SOLVERS

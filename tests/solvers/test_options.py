@@ -10,20 +10,19 @@ from samples import make_data
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from l20fs import AHIHT, HIHT, SBR, Forward, L20Classifier, L20Selector, Swap, paper_settings
+from l20fs import AHIHT, HIHT, Forward, L20Classifier, L20Selector, Swap, paper_settings
 from l20fs.objective.least_squares import LeastSquares
-from l20fs.solvers import SOLVERS, Schedule, Solver, ahiht, forward, hiht, make_solver, sbr, swap
+from l20fs.solvers import SOLVERS, Schedule, Solver, ahiht, forward, hiht, make_solver, swap
 
 COMMON = {"alpha_start", "rate", "line_search_factor", "eta", "lipschitz_start", "init", "random_state"}
 
 
 def test_every_solver_has_its_options():
-    assert list(SOLVERS) == ["forward", "sbr", "swap", "ahiht", "hiht"]
+    assert list(SOLVERS) == ["forward", "swap", "ahiht", "hiht"]
     assert set(AHIHT().get_params()) == COMMON
     assert set(HIHT().get_params()) == COMMON | {"max_iter", "tol", "stopping"}
     for kind in (Forward, Swap):
-        assert kind().get_params() == {"robust_to": 0}
-    assert SBR().get_params() == {}
+        assert kind().get_params() == {}
     with pytest.raises(TypeError, match="positional argument"):
         AHIHT(0.5)
 
@@ -45,7 +44,6 @@ def test_the_object_walks_as_its_function_does(name):
     options = {"rate": 0.8, "eta": 0.1, "alpha_start": 2.0}
     walks = {
         "forward": lambda: (Forward(), forward(problem, 5)),
-        "sbr": lambda: (SBR(), sbr(problem, 5)),
         "swap": lambda: (Swap(), swap(problem, 5)),
         "ahiht": lambda: (AHIHT(**options), ahiht(problem, schedule)),
         "hiht": lambda: (HIHT(**options, max_iter=5000, tol=1e-4), hiht(problem, schedule, max_iter=5000, tol=1e-4)),
@@ -104,7 +102,7 @@ def test_what_a_solver_cannot_do_is_refused():
     ):
         L20Selector(3, loss="l21", solver=AHIHT(rate=0.5)).fit(X, y)
     for unknown in ("newton", 3, AHIHT, None):
-        with pytest.raises(ValueError, match=r"solver=.* is unknown\. Use 'forward', 'sbr', 'swap', 'ahiht' or 'hiht'"):
+        with pytest.raises(ValueError, match=r"solver=.* is unknown\. Use 'forward', 'swap', 'ahiht' or 'hiht'"):
             L20Selector(3, solver=unknown).fit(X, y)
 
 

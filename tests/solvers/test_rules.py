@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.panel_rules import PanelRules
 from l20fs.objective.row_penalty import RowPenalty
-from l20fs.solvers import forward, sbr, swap
+from l20fs.solvers import forward, swap
 from l20fs.solvers.active_sets import make_active_set
 from l20fs.solvers.active_sets import rows as rows_module
 
 SEEDS = st.integers(0, 2**32 - 1)
-SOLVERS = pytest.mark.parametrize("solver", [forward, swap, sbr])
+SOLVERS = pytest.mark.parametrize("solver", [forward, swap])
 
 
 def draw(random, *, ridge=None, n_features=None):

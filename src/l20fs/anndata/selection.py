@@ -62,7 +62,7 @@ def select_genes(
         in blocks.
     groupby : str
         Column of ``adata.obs`` with the label of each cell: categories, text or booleans. Labels are compared as text.
-    n_genes : int, float, {"1se", "best", "ebic"} or None, default=50
+    n_genes : int, float, {"1se", "best"} or None, default=50
         Number of genes to select, or a share of them. ``"best"``: the number with the highest accuracy in cross-validation;
         ``"1se"``: the smallest number that is within one standard error of it, see :class:`~l20fs.L20SelectorCV`. Others are
         those of ``n_features_to_select`` of :class:`~l20fs.L20Selector`.
@@ -177,8 +177,8 @@ def _refuse_odd_arguments(n_genes: Any, groups: str | None, params: dict[str, An
     for name in params:
         if name.split("__")[0] not in known:
             raise TypeError(f"select_genes() has no argument {name!r}. {closest_hint(name, known)}")
-    if isinstance(n_genes, str) and n_genes not in (*RULES, *L20Selector.size_rules):
-        raise ValueError(f"n_genes={n_genes!r} is not valid. Use a whole number from 1, a share, 'best', '1se' or 'ebic'.")
+    if isinstance(n_genes, str) and n_genes not in RULES:
+        raise ValueError(f"n_genes={n_genes!r} is not valid. Use a whole number from 1, a share, 'best' or '1se'.")
     idle = [name for name in OF_SEARCH if name in params] + (["groups"] if groups is not None else [])
     if idle and n_genes not in RULES:
         raise TypeError(f"{idle[0]} is for cross-validation, and n_genes={n_genes!r} has none. Use n_genes='1se' or 'best'.")

@@ -25,7 +25,6 @@ from l20fs.data.readers import DataError, Samples, read_table
 from l20fs.estimators.base import BaseSelector
 from l20fs.inputs.constraints import Features
 from l20fs.inputs.nuisances import encode_nuisances
-from l20fs.solvers import make_solver
 from l20fs.storage.result_folder import command_of
 from l20fs.storage.streams import title_of
 from l20fs.text import abbreviated, by_number, counted
@@ -151,7 +150,7 @@ def refuse_for_blocks(samples: Samples, options: ModelOptions, *, atlas: bool = 
     way_out = f"{samples.title} is read in blocks. Leave the option out, or allow more memory (--max-memory)."
     if atlas:
         raise click.UsageError(f"--atlas needs the data in memory, and {way_out}")
-    if options.feature_groups and options.method in ("forward", "swap", "sbr") and samples.X.axis == 0:
+    if options.feature_groups and options.method in ("forward", "swap") and samples.X.axis == 0:
         raise click.UsageError(
             f"--feature-groups with --method {options.method} needs the data in memory, and {way_out} Or use --method "
             "ahiht, which does not need that."
@@ -180,10 +179,9 @@ def make_selector(
         return for_numbers(selector) if samples.task == "regression" else selector
     features = Features(len(samples.feature_names), np.array(samples.feature_names, dtype=object), source="the table")
     groups = options.feature_groups
-    solver = make_solver(method).set_params(robust_to=options.robust_to) if options.robust_to else method
     checked: dict[str, Any] = {name: getattr(options, name) for name in ("alpha", "ridge", "scale", "ranking")}
     return L20Selector(
-        **checked | {"solver": solver, "task": "regression" if samples.task == "regression" else "auto"},
+        **checked | {"solver": method, "task": "regression" if samples.task == "regression" else "auto"},
         class_weight=None if options.class_weight == "none" else options.class_weight,
         max_features=max_features,
         include=_indices(features, "include", _refuse_left_out(samples, options.include)),

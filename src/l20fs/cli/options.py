@@ -43,12 +43,12 @@ COMMON = (
 
 #: Options that only the methods of L20Selector take.
 OWN_OPTIONS = (
-    *("adjust_for", "alpha", "scale", "class_weight", "ranking", "robust_to", "include", "exclude", "feature_groups"),
+    *("adjust_for", "alpha", "scale", "class_weight", "ranking", "include", "exclude", "feature_groups"),
     *("min_per_class", "max_per_class", "budget", "costs", "exclusive", "sets"),
 )
 
-#: Methods that can select panels in which a feature may fail, and those that can select panels under constraints.
-ROBUST, CONSTRAINED = ("forward", "swap"), ("forward", "sbr", "swap")
+#: Methods that can select panels under constraints.
+CONSTRAINED = ("forward", "swap")
 
 #: Options that say what a panel must have.
 CONSTRAINTS = ("min_per_class", "max_per_class", "budget", "exclusive", "sets")
@@ -101,7 +101,6 @@ class ModelOptions:
     scale: str | None = None
     class_weight: str | None = None
     ranking: str | None = None
-    robust_to: int | None = None
     include: list[str] | None = None
     exclude: list[str] | None = None
     feature_groups: dict[str, list[str]] | None = None
@@ -122,18 +121,10 @@ class ModelOptions:
                     "the option out."
                 )
             return self
-        if self.robust_to and self.method not in ROBUST:
-            raise click.UsageError(
-                f"--robust-to {self.robust_to} does not go with --method {self.method}. Use --method {' or '.join(ROBUST)}."
-            )
         given = [name for name in CONSTRAINTS if getattr(self, name) is not None]
         if given and self.method not in CONSTRAINED:
             able = ", ".join(CONSTRAINED)
             raise click.UsageError(f"{flag(given[0])} does not go with --method {self.method}. Use one of {able}.")
-        if given and self.robust_to:
-            raise click.UsageError(
-                f"{flag(given[0])} does not go with --robust-to {self.robust_to}. Leave one of the two out."
-            )
         return replace(
             self,
             scale=self.scale or DEFAULT_SCALE,
@@ -335,12 +326,6 @@ model_options = together(
         type=click.Choice(get_args(Ranking)),
         help="Order the features by how early they came to stay, or by the norm of their weights."
         f"  [default: {DEFAULT_RANKING}]",
-    ),
-    click.option(
-        "--robust-to",
-        type=click.IntRange(0, 1),
-        help="1: select for the smallest loss when the worst of the selected features fails to be measured, with forward "
-        "or swap.  [default: 0]",
     ),
     click.option("--include", type=Names(), help="Features that are always selected: names with commas, or @FILE."),
     click.option("--exclude", type=Names(), help="Features that are never selected: names with commas, or @FILE."),

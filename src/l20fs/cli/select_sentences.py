@@ -106,7 +106,6 @@ def describe(findings: Findings) -> list[str]:
     said = [
         sentences.what_was_done(options.method, n_samples, n_features, reference=reference, log=options.is_log),
         *filter(None, [settings(findings)]),
-        *([sentences.what_it_survives()] if options.robust_to else []),
         sentences.how_k_was_chosen(findings.k, findings.k_rule, findings.noun, findings.metric.title),
     ]
     if findings.predictions is not None:

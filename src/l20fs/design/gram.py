@@ -64,7 +64,7 @@ class GramDesign(BlockDesign):
 
     def take(self, rows: Array, samples: slice) -> Array:
         raise ValueError(
-            "feature_groups with the solvers 'forward', 'sbr' and 'swap' need X in memory, or in blocks of columns with "
+            "feature_groups with the solvers 'forward' and 'swap' need X in memory, or in blocks of columns with "
             "fewer samples than features. Use solver='ahiht' or 'hiht'."
         )
 

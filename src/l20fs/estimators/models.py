@@ -98,7 +98,7 @@ class _Model(Predictor, L20Selector):
 
         Parameters
         ----------
-        k : int, float, str or None
+        k : int, float or None
             Any value that ``n_features_to_select`` takes.
 
         Returns
@@ -195,7 +195,7 @@ class L20Classifier(Scored, ClassifierMixin, _Model):
 
     def __init__(
         self,
-        n_features_to_select: int | float | str | None = DEFAULT_N_FEATURES,
+        n_features_to_select: int | float | None = DEFAULT_N_FEATURES,
         *,
         solver: str | Solver = DEFAULT_SOLVER,
         alpha: float | None = None,
@@ -279,7 +279,7 @@ class L20Classifier(Scored, ClassifierMixin, _Model):
 
         Parameters
         ----------
-        k : int, float, str or None
+        k : int, float or None
             Any value that ``n_features_to_select`` takes.
 
         Returns

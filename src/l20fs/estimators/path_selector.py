@@ -21,18 +21,14 @@ from l20fs.typing import Array, Size
 if TYPE_CHECKING:
     import pandas as pd
 
-#: How far the path goes by default where the number of features is to be found.
-LARGEST_SEARCHED = 100
-
 
 class PathSelector(BaseSelector):
     """Base of selectors with a :class:`~l20fs.SolutionPath`.
 
-    ``_learn`` of a subclass sets ``path_``, and ``ebic_`` if ``n_features_to_select`` is ``"ebic"``.
+    ``_learn`` of a subclass sets ``path_``.
     """
 
     path_: SolutionPath
-    ebic_: Array
     alpha: float | None
     max_features: int | None
     max_memory: int | str | None
@@ -103,11 +99,11 @@ class PathSelector(BaseSelector):
         """Return the weights at the end of the path of the features selected for ``k``, as ``coef_`` has them.
 
         Nothing is fitted again: the weights of the other features are dropped. See :meth:`model_for` for least squares on
-        exactly these features, which is the same where ``k`` is the end of a path of the solvers "forward", "swap" or "sbr".
+        exactly these features, which is the same where ``k`` is the end of a path of the solvers "forward" or "swap".
 
         Parameters
         ----------
-        k : int, float, str or None
+        k : int, float or None
             Any value that ``n_features_to_select`` takes.
 
         Returns
@@ -123,7 +119,7 @@ class PathSelector(BaseSelector):
 
         Parameters
         ----------
-        k : int, float, str or None
+        k : int, float or None
             Any value that ``n_features_to_select`` takes.
 
         Returns
@@ -171,41 +167,6 @@ class PathSelector(BaseSelector):
         """
         check_is_fitted(self)
         return self.path_.nested_refits(ends, self._scatter)
-
-    def failure_losses(self, k: Size) -> Array:
-        """Return the loss without each of the features selected for ``k``: what is left if it fails to be measured.
-
-        The weights of the others are fitted again, without X. ``path_.failure_costs(k)`` gives the shares by which the loss
-        rises. A solver with ``robust_to=1`` keeps the largest of these losses small.
-
-        Parameters
-        ----------
-        k : int, float, str or None
-            Any value that ``n_features_to_select`` takes.
-
-        Returns
-        -------
-        array of shape (n_selected,)
-            One per feature of ``order_for(k)``, best first. The features of a group fail together.
-
-        Raises
-        ------
-        ValueError
-            If ``k`` is more than the path can be refitted for, as in :meth:`model_for`.
-
-        Examples
-        --------
-        >>> from l20fs import L20Selector
-        >>> from l20fs.data import load_srbct
-        >>> tumours = load_srbct()
-        >>> selector = L20Selector(5).fit(tumours.data, tumours.target)
-        >>> (selector.failure_losses(5) / selector.path_.refit(5).loss - 1.0).round(2)
-        array([0.11, 0.09, 0.13, 0.09, 0.09])
-        """
-        check_is_fitted(self)
-        self._check_size(k)
-        rows = self._best_first(self._select(k), k)
-        return self.path_.failure_losses(int(self.path_.ranking[rows[-1]])) if len(rows) else np.empty(0)
 
     @property
     def coef_(self) -> Array:
@@ -261,16 +222,6 @@ class PathSelector(BaseSelector):
         check_is_fitted(self)
         names = getattr(self, "classes_", range(len(self.path_.y_mean)))
         return [str(name) for name in names]
-
-    def _n_wanted(self, k: Size, n_features: int) -> int:
-        if k != "ebic":
-            return super()._n_wanted(k, n_features)
-        if not hasattr(self, "path_"):
-            return min(self.max_features or LARGEST_SEARCHED, n_features)
-        if not hasattr(self, "ebic_"):
-            raise ValueError("n_features_to_select='ebic' was set after fit, which did not compute it. Fit again.")
-        # With more included features than samples allow for, all are infinite and none is added.
-        return max(self.path_.least_size, int(np.argmin(self.ebic_)))
 
     def _refuse_less_than_required(self, size: Any, k: int) -> None:
         """Refuse a number of features with which the constraints cannot be met on the path."""

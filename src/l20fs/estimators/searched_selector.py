@@ -133,22 +133,6 @@ class SearchedSelector(Predictor, BaseSelector):
         model = self._sized(k)
         return model.model_for(model.n_features_to_select)
 
-    def failure_losses(self, k: Size) -> Array:
-        """Return the loss without each of the features selected for ``k``, see :meth:`L20Selector.failure_losses`.
-
-        Parameters
-        ----------
-        k : int, float or {"best", "1se"}
-            Any value that ``n_features_to_select`` takes.
-
-        Returns
-        -------
-        array of shape (n_selected,)
-            One per selected feature, best first.
-        """
-        model = self._sized(k)
-        return model.failure_losses(model.n_features_to_select)
-
     @property
     def coef_(self) -> Array:
         """Weights of the path's own model, see :class:`L20Classifier`."""

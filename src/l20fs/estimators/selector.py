@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from l20fs.blocks import Blocks, PassCache, comes_in_blocks, is_blocks, is_dask_frame, memory_limit
 from l20fs.bounds.certificate import Certificate, certify_penalty, certify_selection, lower_bounds, support_loss
-from l20fs.bounds.failure_bound import certify_failures
 from l20fs.defaults import (
     DEFAULT_CLASS_WEIGHT,
     DEFAULT_N_FEATURES,
@@ -44,7 +43,6 @@ from l20fs.inputs.panel_constraints import Constraints
 from l20fs.inputs.targets import Targets, warn_of_numbers_as_labels, weights_of_targets
 from l20fs.inputs.validation import check_choice, check_flag, check_number
 from l20fs.objective import make_problem
-from l20fs.objective.criterion import ebic, refuse_few_samples
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.ridge import check_ridge, ridge_on
 from l20fs.objective.row_penalty import RowPenalty
@@ -72,24 +70,20 @@ class L20Selector(PathSelector):
 
     Parameters
     ----------
-    n_features_to_select : int, float, "ebic" or None, default=20
+    n_features_to_select : int, float or None, default=20
         How many features to keep: a number, or a share of all features. The best ones are taken by the ranking of
-        :class:`~l20fs.SolutionPath`. Constant features are never selected. ``"ebic"``: the number up to ``max_features``
-        (100 if that is None) with the smallest extended BIC, which is quick and takes the targets for Gaussian
-        (:mod:`l20fs.objective.criterion`), with a warning if that lies at the limit; :class:`L20SelectorCV` measures
-        instead. None: the non-zero rows at ``alpha``. Changed after ``fit``, it takes the best of the ranking at the end of
-        the path. With ``solver="forward"``, ``ranking="entry"`` and ``loss="squared"`` a smaller number gives the features
-        of a fresh fit; otherwise they may differ, since rows are exchanged or weighed on the way to the end
-        (``path_.rows_at(k)`` has those of the stage with k rows). A number beyond the end gives a warning, since no fit has
-        ranked features there as a fresh one would: give ``max_features`` when several numbers are to be compared. With
-        ``feature_groups`` it counts groups, and features that stand alone.
-    solver : {"forward", "sbr", "swap", "ahiht", "hiht"} or solver object, default="forward"
+        :class:`~l20fs.SolutionPath`. Constant features are never selected. :class:`L20SelectorCV` finds the number. None:
+        the non-zero rows at ``alpha``. Changed after ``fit``, it takes the best of the ranking at the end of the path. With
+        ``solver="forward"``, ``ranking="entry"`` and ``loss="squared"`` a smaller number gives the features of a fresh fit;
+        otherwise they may differ, since rows are exchanged or weighed on the way to the end (``path_.rows_at(k)`` has those
+        of the stage with k rows). A number beyond the end gives a warning, since no fit has ranked features there as a fresh
+        one would: give ``max_features`` when several numbers are to be compared. With ``feature_groups`` it counts groups,
+        and features that stand alone.
+    solver : {"forward", "swap", "ahiht", "hiht"} or solver object, default="forward"
         ``"forward"`` adds the feature that lowers the objective most, again and again. ``"swap"`` also exchanges features
-        while that helps, at every size: the lowest objective, at several times the cost. ``"sbr"`` adds or removes the
-        single best feature for falling lambda. ``"ahiht"`` and ``"hiht"`` are the paper's: thresholded gradient steps, one
-        per lambda or until convergence; their options belong to the objects :class:`~l20fs.AHIHT` and
-        :class:`~l20fs.HIHT`, as in ``solver=AHIHT(rate=0.5)``. ``Forward(robust_to=1)`` and ``Swap(robust_to=1)`` select
-        for the smallest loss when the worst of the selected features fails to be measured.
+        while that helps, at every size: the lowest objective, at several times the cost. ``"ahiht"`` and ``"hiht"`` are the
+        paper's: thresholded gradient steps, one per lambda or until convergence; their options belong to the objects
+        :class:`~l20fs.AHIHT` and :class:`~l20fs.HIHT`, as in ``solver=AHIHT(rate=0.5)``.
     alpha : float or None, default=None
         The lambda at which the path ends. If fewer rows are non-zero there than ``n_features_to_select`` asks for, the
         others follow by the ranking rules (``path_.rules``); if none is, nothing is selected but what is included. None: the
@@ -143,8 +137,7 @@ class L20Selector(PathSelector):
     constraints : Constraints or None, default=None
         What a panel must have besides: so many features per class or set at least or at most, costs within a budget,
         features that exclude each other (:class:`~l20fs.Constraints`, docs/penalty.md). Every selection meets them, from the
-        least size at which that is possible; with the solvers ``"forward"``, ``"swap"`` and ``"sbr"`` and
-        ``loss="squared"``.
+        least size at which that is possible; with the solvers ``"forward"`` and ``"swap"`` and ``loss="squared"``.
     max_memory : int, str or None, default=None
         How much memory the fit may take where X comes in blocks, as a Dask array or from a file: a number of bytes, or a
         text such as ``"4G"``. A memory map (``numpy.load(file, mmap_mode="r")``) that is small against it is loaded. None:
@@ -180,7 +173,7 @@ class L20Selector(PathSelector):
         included and excluded ones are not listed. The objective of a number of features is f. Where they have different
         costs (``penalty_factor``, or ``feature_groups``), it is f + lambda * cost at the lambda of the first stage with so
         many features or groups, ``path_.alpha_at(k)``: the trade-off at which they were selected. Without a number it is
-        f + lambda * cost at ``alpha``. With ``robust_to=1`` it is f without the worst of the selected features or groups.
+        f + lambda * cost at ``alpha``.
     sample_weights_ : array of shape (n_samples,)
         With ``loss="l21"``: how much each training sample counted in the end, ``sample_weight`` divided by the length of
         its error; least squares with these weights has the same ``coef_``. Look at the smallest ones for wrong labels.
@@ -188,8 +181,6 @@ class L20Selector(PathSelector):
         The strength of the ridge term that was used.
     scale_ : {"moderated", "zscore", "none"}
         The scaling that was used; ``"given"`` if ``scale`` is an array.
-    ebic_ : array
-        With ``n_features_to_select="ebic"``: the extended BIC of the best 0, 1, 2, ... features.
     objective_ : array of shape (n_stages,)
         f + lambda * (number of non-zero rows, or what they cost) at each lambda.
     n_iter_ : int
@@ -223,7 +214,6 @@ class L20Selector(PathSelector):
     #: The values of ``task``; a model has one task, whatever y holds.
     tasks: ClassVar[tuple[Task, ...]] = get_args(Task)
     allows_none = True
-    size_rules = ("ebic",)
     takes_sparse = True
     takes_device_arrays = True
     takes_blocks = True
@@ -236,7 +226,7 @@ class L20Selector(PathSelector):
 
     def __init__(
         self,
-        n_features_to_select: int | float | str | None = DEFAULT_N_FEATURES,
+        n_features_to_select: int | float | None = DEFAULT_N_FEATURES,
         *,
         solver: str | Solver = DEFAULT_SOLVER,
         alpha: float | None = None,
@@ -335,7 +325,7 @@ class L20Selector(PathSelector):
 
         Parameters
         ----------
-        k : int, float, str or None, default=None
+        k : int, float or None, default=None
             Number of features of a panel, any value that ``n_features_to_select`` takes. None: ``n_features_to_select``.
         eps : float, str or None, default=None
             Panels with a loss of up to ``1 + eps`` times the lowest are listed; 0.001 and ``"0.1%"`` are the same. None:
@@ -456,13 +446,8 @@ class L20Selector(PathSelector):
         self.path_ = path if is_enough else path.with_refits(problem, k_max, value)
         if self.loss == "l21":  # for statistics of all samples
             problem = problem.reweighted(bounded_weights(self.sample_weights_, targets.sample_weight))
-        if self.n_features_to_select == "ebic":
-            self.ebic_ = self._ebic(problem, penalty, k_max)
-            self._warn_if_at_limit(min(penalty.n_selectable(problem.design.varies), path.n_ranked))
         if self.certify:
             self._certify(problem, penalty, k_max)
-            if solver.robust_to:
-                self._certify_failures(problem, penalty)
         self.objective_ = path.objectives
         self.n_iter_ = max(1, int(path.n_iters.sum()))
         self._keep_model(problem, targets)
@@ -524,9 +509,7 @@ class L20Selector(PathSelector):
         if self.loss == "l21":
             raise ValueError("loss='l21' is not available for X in blocks. Load X into memory, or leave it out.")
         weights_of_targets(targets, self.class_weight)
-        _, sample_weights = checked_units(X, self.scale, targets.sample_weight)
-        if self.n_features_to_select == "ebic":
-            refuse_few_samples(sample_weights.total)
+        checked_units(X, self.scale, targets.sample_weight)
         penalty = penalty_of(self, np.ones(X.shape[1], dtype=bool), getattr(self, "feature_names_in_", None))
         # A share is one of units, of which there are more if constant features, which are not known yet, leave groups.
         size = self.n_features_to_select
@@ -543,29 +526,6 @@ class L20Selector(PathSelector):
     def _keep_model(self, problem: LeastSquares, targets: Targets) -> None:
         """Set the attributes that a subclass needs to predict."""
 
-    def _ebic(self, problem: LeastSquares, penalty: RowPenalty, k_max: int) -> Array:
-        """Return the extended BIC of the best 0, 1, ... features or groups."""
-        varies = problem.design.varies
-        rows = self.path_.support(k_max)
-        rows = rows[varies[rows]]
-        n_included, n_selectable = len(penalty.included), penalty.n_selectable(varies)
-        ends = np.searchsorted(self.path_.ranking[rows], np.arange(min(k_max, n_selectable) + 1), side="right")
-        values = ebic(problem, rows, ends=ends, n_candidates=n_selectable - n_included, n_fixed=n_included)
-        if self.path_.least_size > n_included:
-            values[: self.path_.least_size] = np.inf
-        return values
-
-    def _warn_if_at_limit(self, n_selectable: int) -> None:
-        """Warn if the smallest EBIC is at the end of the path, and there are more features."""
-        k = len(self.ebic_) - 1
-        if int(np.argmin(self.ebic_)) == k < n_selectable:
-            warnings.warn(
-                f"The search for the number of features ended at its limit of {k}, where the smallest EBIC is; more "
-                "features may do better. Raise the limit with max_features.",
-                UserWarning,
-                stacklevel=4,  # the caller of fit
-            )
-
     def _certify(self, problem: LeastSquares, penalty: RowPenalty, k_max: int) -> None:
         """Compute lower bounds for every size, and the certificate of the selection."""
         self.path_ = self.path_.with_bounds(lower_bounds(problem, k_max, penalty=penalty))
@@ -576,15 +536,7 @@ class L20Selector(PathSelector):
             self.certificate_ = certify_penalty(problem, price, value, penalty=penalty)
         else:
             k = min(self._n_wanted(self.n_features_to_select, penalty.n_units), self.path_.n_ranked)
-            if k:  # EBIC may choose nothing, of which there is nothing to prove
-                self.certificate_ = certify_selection(self.path_, k, problem, penalty)
-
-    def _certify_failures(self, problem: LeastSquares, penalty: RowPenalty) -> None:
-        """Compute the certificate of the loss without the worst of the selected features."""
-        k = min(self._n_wanted(self.n_features_to_select, penalty.n_units), self.path_.n_ranked)
-        if k:
-            worst = float(self.path_.failure_losses(k).max())
-            self.certificate_ = certify_failures(problem, k, worst, penalty=penalty)
+            self.certificate_ = certify_selection(self.path_, k, problem, penalty)
 
     def as_classifier(self) -> L20Classifier:
         """Return an unfitted classifier with the same parameters.

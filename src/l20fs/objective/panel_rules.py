@@ -126,13 +126,6 @@ class PanelRules:
                 totals[rules] = sums
         return mask
 
-    def may_leave(self, units: Array | list[int]) -> Array:
-        """Return a mask of those of some units without which the lower limits still hold, (n_given,)."""
-        totals = self.totals(units)[:, None]
-        parts = self.weights[:, np.asarray(units, dtype=np.intp)].toarray()
-        holds = totals - parts >= self.lower[:, None] - TOLERANCE * np.maximum(totals, 1.0)
-        return np.asarray((holds | (parts == 0.0)).all(axis=0))
-
     def exchanges(self, units: Array | list[int], leaving: Array | list[int]) -> Array:
         """Return a mask of the exchanges after which a panel meets all rules, (n_leaving, n_units).
 

@@ -716,11 +716,10 @@ class SolutionPath:
         explained = triangle @ np.linalg.lstsq(triangle, self.refit_targets, rcond=None)[0]
         return float(self.null_loss - np.vdot(explained, self.refit_targets - 0.5 * explained))
 
-    def failure_losses(self, k: int) -> Array:
-        """Return the loss without each of the best ``k`` units: what is left if that one fails to be measured.
+    def failure_costs(self, k: int) -> Array:
+        """Return by what share the loss rises without each of the best ``k`` units, the others being fitted again.
 
-        The weights of the other features are fitted again. With ``loss="l21"`` the losses are those of the weighted
-        squares, as ``null_loss`` is.
+        With ``loss="l21"`` the losses are those of the weighted squares, as ``null_loss`` is.
 
         Parameters
         ----------
@@ -730,38 +729,21 @@ class SolutionPath:
         Returns
         -------
         array of shape (n_selected,)
-            One per feature of :meth:`support`, best first; the features of a unit fail together.
+            One per feature of :meth:`support`, best first, infinite where the loss with all of them is 0; the features of a
+            unit are left out together.
         """
-        rows = self._refitted(k, "failure_losses")
+        rows = self._refitted(k, "failure_costs")
         n_rows, loss = len(rows), self._loss_on(np.arange(len(rows)))
         inverse = NestedSquares.of(self.refit_triangle, self.refit_targets, np.array([n_rows])).inverse
-        is_regular = len(inverse) == n_rows
-        losses = np.empty(n_rows)
+        is_regular, rises = len(inverse) == n_rows, np.empty(n_rows)
         for unit in np.unique(self.unit_of[rows]):
             is_member = self.unit_of[rows] == unit
             if is_regular:  # the directions orthogonal to all other columns, as in l20fs.solvers.active_sets.basis
                 lines = np.linalg.qr(inverse[is_member].T)[0]
-                losses[is_member] = loss + 0.5 * np.square(lines.T @ self.refit_targets[:n_rows]).sum()
+                rises[is_member] = 0.5 * np.square(lines.T @ self.refit_targets[:n_rows]).sum()
             else:
-                losses[is_member] = self._loss_on(np.flatnonzero(~is_member))
-        return losses
-
-    def failure_costs(self, k: int) -> Array:
-        """Return by what share the loss rises without each of the best ``k`` units.
-
-        Parameters
-        ----------
-        k : int
-            Number of units, at most :attr:`largest_refit`.
-
-        Returns
-        -------
-        array of shape (n_selected,)
-            :meth:`failure_losses` over the loss with all of them, less 1; infinite where that is 0.
-        """
-        losses = self.failure_losses(k)
-        loss = self._loss_on(np.arange(len(losses)))
-        return np.maximum(np.divide(losses, loss, out=np.full(len(losses), np.inf), where=loss > 0.0) - 1.0, 0.0)
+                rises[is_member] = self._loss_on(np.flatnonzero(~is_member)) - loss
+        return np.maximum(np.divide(rises, loss, out=np.full(n_rows, np.inf), where=loss > 0.0), 0.0)
 
     def with_bounds(self, lower_bounds: Array) -> SolutionPath:
         """Return this path with lower bounds on f.

@@ -15,7 +15,6 @@ EQUAL = 1e-7
 SOLVERS = {
     "forward": "adds, again and again, the feature that lowers the error most",
     "swap": "adds the feature that lowers the error most, and exchanges features as long as that helps",
-    "sbr": "adds or removes single features as the price of a feature falls",
     "ahiht": "follows the paper's accelerated thresholding steps as the price of a feature falls",
     "hiht": "follows the paper's thresholding steps as the price of a feature falls",
 }
@@ -138,20 +137,6 @@ def how_strong_the_ridge_is(ridge: float | str, used: float, n_folds: int) -> st
         return f"The ridge term has the strength {used:g}, as asked for."
     anew = " In cross-validation both are those of the training samples." if n_folds else ""
     return f"The ridge term has the strength {used:.3g}, by the number of features per sample ('auto').{anew}"
-
-
-def what_it_survives() -> str:
-    """Say what robust_to=1 selects for.
-
-    Examples
-    --------
-    >>> what_it_survives().split(":")[0]
-    'The selection is made for the case that one of its features fails to be measured'
-    """
-    return (
-        "The selection is made for the case that one of its features fails to be measured: its loss without the worst of "
-        "them is as small as the search could make it."
-    )
 
 
 def how_k_was_chosen(k: int, rule: str, noun: str, score_name: str = "accuracy") -> str:

@@ -7,18 +7,16 @@ from typing import Any
 from l20fs.inputs.validation import check_choice
 from l20fs.solvers.ahiht import AHIHT, ahiht
 from l20fs.solvers.base import Solver
-from l20fs.solvers.greedy import forward, sbr, swap
+from l20fs.solvers.greedy import forward, swap
 from l20fs.solvers.hiht import HIHT, hiht
 from l20fs.solvers.homotopy import Schedule
 from l20fs.solvers.initial_weights import starting_weights
-from l20fs.solvers.replacing import SBR, Forward, Swap
+from l20fs.solvers.replacing import Forward, Swap
 from l20fs.solvers.robust import robust
-from l20fs.solvers.worst_case import worst_case
 
 __all__ = [
     "AHIHT",
     "HIHT",
-    "SBR",
     "SOLVERS",
     "Forward",
     "Schedule",
@@ -29,14 +27,12 @@ __all__ = [
     "hiht",
     "make_solver",
     "robust",
-    "sbr",
     "starting_weights",
     "swap",
-    "worst_case",
 ]
 
 #: The solvers by the word that stands for each with its defaults.
-SOLVERS: dict[str, type[Solver]] = {solver.name: solver for solver in (Forward, SBR, Swap, AHIHT, HIHT)}
+SOLVERS: dict[str, type[Solver]] = {solver.name: solver for solver in (Forward, Swap, AHIHT, HIHT)}
 
 
 def make_solver(solver: Any) -> Solver:

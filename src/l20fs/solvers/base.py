@@ -35,8 +35,6 @@ class Solver(ParameterObject):
     groups_in_blocks: ClassVar[bool] = False
     #: Whether its panels meet constraints such as quotas and budgets.
     takes_constraints: ClassVar[bool] = False
-    #: How many of the selected features may fail to be measured; an option of some.
-    robust_to: int = 0
 
     @abstractmethod
     def walk(

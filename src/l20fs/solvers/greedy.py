@@ -1,11 +1,9 @@
-r"""Greedy solvers: forward selection, exchange and single best replacement of units.
+r"""Greedy solvers: forward selection and exchange of units.
 
 The homotopy of HIHT and AHIHT decides by the gradient, which ignores how rows overlap. Here every decision compares the
 exact minima of the data term with and without a row (:mod:`l20fs.solvers.active_sets`), and the objective ends far lower:
 
 * :func:`forward` adds the best row again and again. The sets are nested: one run gives the ranking and f for every k.
-* :func:`sbr` minimises f + lambda * (number of rows) by the single best replacement, an addition or a removal, and follows
-  lambda downwards (Soussen, Idier, Brie and Duan 2011).
 * :func:`swap` adds the best row, then exchanges rows while that lowers f, at every size.
 
 Where units of rows have costs (:mod:`l20fs.objective.row_penalty`), the best to add is the one that brings most per cost,
@@ -13,12 +11,11 @@ which is the first to be worth its price as lambda falls; everything else is jud
 
 Under rules (:mod:`l20fs.objective.panel_rules`) a path first fills the lower limits by the best units that belong to a panel
 of the least size, and keeps all limits from there on: a unit enters if the panel can still be completed
-(:mod:`l20fs.objective.panel_completion`), and is exchanged or removed if the panel without it meets the rules.
+(:mod:`l20fs.objective.panel_completion`), and is exchanged if the panel after it meets the rules.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable
 
 import numpy as np
@@ -40,9 +37,6 @@ CACHED = 1 << 15
 
 #: An exchange must promise to lower f by more than this share of its value at W = 0: less may be rounding.
 LEAST_DECREASE = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 5e-9}
-
-#: So much below what the next row promises to bring it is worth its price: well above the rounding of the promise.
-MARGIN = {np.dtype(np.float64): 1e-6, np.dtype(np.float32): 5e-4}
 
 
 def forward(
@@ -176,97 +170,9 @@ def swap(
         # An exchange for something cheaper was right at the lambda of its stage, and may not be at a smaller one.
         best = best_stage(stages, target, active)
         if best is not stages[-1]:
-            active = active_set_of(best, active)
+            active = _set_of(np.unique(active.penalty.unit_of[best.rows]), active)
             stages.append(stage_of(active, stages[-1].alpha))
     return path_of(active, ended_at(stages, target))
-
-
-def sbr(
-    problem: LeastSquares,
-    n_rows: int,
-    *,
-    target: float | None = None,
-    callback: Callback | None = None,
-    penalty: RowPenalty | None = None,
-) -> SolutionPath:
-    """Minimise f + lambda * (number of rows) by the single best replacement, for lambda from large to small.
-
-    At each lambda the row is added or removed that lowers the objective most, until none does. The next lambda is the one at
-    which the next row is worth its price, so that no stage is idle.
-
-    Parameters
-    ----------
-    problem : LeastSquares
-        The data term.
-    n_rows : int
-        Number of non-zero rows, or units of rows, at which the path ends.
-    target : float or None, default=None
-        The lambda at which the path ends, whatever ``n_rows`` says.
-    callback : callable or None, default=None
-        Called with the :class:`~l20fs.objective.stage.Stage` after each lambda.
-    penalty : RowPenalty or None, default=None
-        Costs of the rows, one by one or in groups; each of them 1 by default.
-
-    Returns
-    -------
-    SolutionPath
-        One stage per lambda, ranked by entry.
-
-    Examples
-    --------
-    >>> path = sbr(LeastSquares(np.diag([1.0, 2.0, 3.0, 4.0])[:, :3], np.eye(4)), 3)
-    >>> bool((np.diff(path.alphas) < 0.0).all())
-    True
-    """
-    active = make_active_set(problem, (), penalty)
-    active.admission = admission_of(active, n_rows)
-    while active.is_filling and active.grow(1):
-        pass
-    limit = min(n_rows, active.penalty.n_units) if target is None else active.penalty.n_units + 1
-    alpha = first_alpha(active)
-    stages: list[Stage] = []
-    record(stages, stage_of(active, alpha if target is None else max(alpha, target), n_steps=0), callback)
-    while active.size < limit and alpha > (target or 0.0):
-        # A little below what the next row brings, so that it is worth its price; never below what was asked for. A promise
-        # above the last lambda was not kept there, and is no reason to go back.
-        alpha = max(min(active.best_merit(), alpha) * (1.0 - MARGIN[problem.dtype]), target or 0.0)
-        if alpha <= least_merit(active):
-            break
-        n_replaced = _replace(active, alpha)
-        if alpha == target and (best := best_stage(stages, alpha, active)).loss + alpha * best.price < active.objective(
-            alpha
-        ):
-            # An earlier stage may have more rows that are worth this lambda: what a larger one removed does not come back.
-            active = active_set_of(best, active)
-            n_replaced += _replace(active, alpha)
-        record(stages, stage_of(active, alpha, n_steps=n_replaced), callback)
-    return path_of(active, stages)
-
-
-def _replace(active: RowActiveSet, alpha: float) -> int:
-    """Add or remove single units while the objective falls; return the number of changes.
-
-    What a change promises comes from products in the precision of X, and what it brings from columns in float64. Where the
-    promise was rounding, the objective does not fall, or falls by rounding to a set that was there before: that is the end,
-    and nothing can turn in circles.
-    """
-    n_replaced, objective, before = 0, active.objective(alpha), math.inf
-    seen: set[frozenset[int]] = set()
-    while objective < before and frozenset(active.units) not in seen:
-        seen.add(frozenset(active.units))
-        unit, by_adding = active.best_addition(alpha)
-        position, by_removing = active.best_removal(alpha)
-        is_addition = by_adding >= by_removing
-        price = alpha * float(active.penalty.prices[unit] if is_addition else active.unit_costs[position])
-        if max(by_adding, by_removing) <= active.problem.tie * price:
-            break
-        if is_addition:
-            active.add(unit)
-        else:
-            active.remove(position)
-        n_replaced += 1
-        before, objective = objective, active.objective(alpha)
-    return n_replaced
 
 
 def first_alpha(active: ActiveSet) -> float:
@@ -320,11 +226,6 @@ def best_stage(stages: list[Stage], alpha: float, active: ActiveSet) -> Stage:
     return min(enough or stages[-1:], key=lambda stage: stage.loss + alpha * stage.price)
 
 
-def active_set_of(stage: Stage, like: RowActiveSet) -> RowActiveSet:
-    """Return an active set of the units of a stage."""
-    return _set_of(np.unique(like.penalty.unit_of[stage.rows]), like)
-
-
 def record(stages: list[Stage], stage: Stage, callback: Callback | None) -> None:
     """Append a stage and call the callback."""
     stages.append(stage)
@@ -346,8 +247,9 @@ def ended_at(stages: list[Stage], target: float | None) -> list[Stage]:
 def exchange(active: RowActiveSet, alpha: float = 0.0) -> int:
     """Exchange the best pair of units while that lowers f + alpha * cost; return the number of exchanges.
 
-    An exchange that does not keep its promise, or leads to a set that was there before, is taken back, and is the last (see
-    :func:`_replace`).
+    What an exchange promises comes from products in the precision of X, and what it brings from columns in float64. One that
+    does not keep its promise, or leads to a set that was there before, is taken back, and is the last: nothing can turn in
+    circles.
     """
     least = LEAST_DECREASE[active.problem.dtype] * active.problem.null_loss
     n_exchanged, objective = 0, active.objective(alpha)
@@ -402,13 +304,12 @@ def _norms_since(basis: Triangle, first: int) -> Array:
     return norms
 
 
-def stage_of(active: ActiveSet, alpha: float, *, loss: float | None = None, n_steps: int = 1) -> Stage:
+def stage_of(active: ActiveSet, alpha: float, *, n_steps: int = 1) -> Stage:
     """Describe the rows of the active set as the solution at a lambda."""
     rows = np.array(active.rows, dtype=np.intp)
     norms = np.sqrt(squared_row_norms(active.weights.T))
     order = np.argsort(rows)
-    loss = active.loss if loss is None else loss
-    return Stage(alpha, rows[order], norms[order], loss, n_steps=n_steps, cost=active.cost)
+    return Stage(alpha, rows[order], norms[order], active.loss, n_steps=n_steps, cost=active.cost)
 
 
 def path_of(active: ActiveSet, stages: list[Stage]) -> SolutionPath:

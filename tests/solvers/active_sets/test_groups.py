@@ -71,17 +71,10 @@ def assert_true(active, definition, alpha):
     assert active.gains() == pytest.approx(expected, **close)
     removable = chosen[active.n_fixed :]
     rises = [definition.h([other for other in chosen if other != unit]) - active.loss for unit in removable]
-    assert active.removal_losses()[active.n_fixed :] == pytest.approx(rises, **close)
-    _, by_adding = active.best_addition(alpha)
-    outside = np.flatnonzero(expected > 1e-6 * active.problem.null_loss).tolist()
-    if outside and is_clear(expected, active):
-        assert by_adding == pytest.approx(max(expected[unit] - alpha * penalty.costs[unit] for unit in outside), **close)
     if not removable:
-        assert active.best_removal(alpha)[0] == active.best_exchange(alpha).position == -1
+        assert active.best_exchange(alpha).position == -1
         return
-    _, by_removing = active.best_removal(alpha)
     savings = [alpha * penalty.costs[unit] - rise for unit, rise in zip(removable, rises, strict=True)]
-    assert by_removing == pytest.approx(max(savings), **close)
     decreases, gains = [], []
     for unit, saving in zip(removable, savings, strict=True):
         others = [other for other in chosen if other != unit]
@@ -162,7 +155,6 @@ def test_groups_of_one_are_rows(shape, ridge, seed):
     rows, units = RowActiveSet(problem), GroupActiveSet(problem, (), penalty)
     for _ in range(4):
         np.testing.assert_allclose(units.gains(), rows.gains(), rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(units.removal_losses(), rows.removal_losses(), rtol=1e-9, atol=1e-12)
         assert rows.grow(1) == units.grow(1) == 1
     assert units.rows == rows.rows
     assert units.best_exchange()[:2] == rows.best_exchange()[:2]

@@ -7,13 +7,11 @@ from collections.abc import Iterable
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.solvers.active_sets.device import DeviceActiveSet
-from l20fs.solvers.active_sets.device_failures import DeviceFailureGroups, DeviceFailureRows
 from l20fs.solvers.active_sets.device_rows import DeviceGroups, DeviceRows
-from l20fs.solvers.active_sets.failures import FailureGroups, FailureRows
 from l20fs.solvers.active_sets.groups import GroupActiveSet
 from l20fs.solvers.active_sets.rows import ActiveSet, RowActiveSet
 
-__all__ = ["ActiveSet", "RowActiveSet", "make_active_set", "make_failure_set", "make_growing_set"]
+__all__ = ["ActiveSet", "RowActiveSet", "make_active_set", "make_growing_set"]
 
 
 def make_active_set(problem: LeastSquares, units: Iterable[int] = (), penalty: RowPenalty | None = None) -> RowActiveSet:
@@ -26,21 +24,6 @@ def make_growing_set(problem: LeastSquares, penalty: RowPenalty | None = None) -
     if problem.design.location == "device" and (penalty is None or penalty.is_plain):
         return DeviceActiveSet(problem, penalty)
     return _kind(problem, penalty)(problem, (), penalty)
-
-
-def make_failure_set(problem: LeastSquares, units: Iterable[int] = (), penalty: RowPenalty | None = None) -> FailureRows:
-    """Return an active set of the given units, and of all that is included, whose units may fail.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> make_failure_set(LeastSquares(np.eye(4)[:, :3], np.eye(4)), [1]).worst_loss()
-    1.5
-    """
-    is_there, has_groups = problem.design.location == "device", penalty is not None and penalty.has_groups
-    of_rows: type[FailureRows] = DeviceFailureRows if is_there else FailureRows
-    of_groups: type[FailureRows] = DeviceFailureGroups if is_there else FailureGroups
-    return (of_groups if has_groups else of_rows)(problem, units, penalty)
 
 
 def _kind(problem: LeastSquares, penalty: RowPenalty | None) -> type[RowActiveSet]:

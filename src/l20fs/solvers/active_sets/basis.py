@@ -175,7 +175,7 @@ class Basis(Triangle, ABC):
         turns = self.inverse / np.sqrt(squared_row_norms(self.inverse))[:, None]
         return turns, turns @ self.targets
 
-    def exit_of(self, span: slice | Array) -> tuple[Array, Array]:
+    def exit_of(self, span: slice) -> tuple[Array, Array]:
         """Return the directions that leave the basis with several selected rows (in coordinates), and their targets."""
         turns = np.linalg.qr(self.inverse[span].T)[0].T
         return turns, turns @ self.targets

@@ -1,4 +1,4 @@
-r"""Active sets beside an X on a device, for additions, removals and exchanges of rows and of groups.
+r"""Active sets beside an X on a device, for additions and exchanges of rows and of groups.
 
 They are those of :mod:`~l20fs.solvers.active_sets.rows` and :mod:`~l20fs.solvers.active_sets.groups`. All that is as long as
 X has samples or features is an array of the library of X and stays there; only matrices of the size of the panel, and the
@@ -194,13 +194,6 @@ class DeviceUnits(RowActiveSet):
         first = xp.argmax(xp.astype(values >= limit, xp.uint8), keepdims=True)
         return int(first[0]), float(xp.take(values, first)[0])
 
-    def best_addition(self, alpha: float) -> tuple[int, float]:
-        if self.penalty.is_even:
-            return super().best_addition(alpha)
-        xp, gains = self._place.xp, self._admitted(self.gains())
-        worth = xp.where(gains > self._negligible, gains, xp.full_like(gains, -np.inf)) - float(alpha) * self._prices
-        return self._first(worth, xp.max(worth) - self.problem.tie * xp.max(gains))
-
     def _parts(self, n_lines: int) -> list[slice]:
         """Return blocks of features for which a matrix with some lines has a bounded size."""
         n_features, step = self._design.n_features, max(1, PART_ELEMENTS // max(1, n_lines))
@@ -354,7 +347,7 @@ class DeviceGroups(DeviceUnits, GroupActiveSet):
         removable = sorted(range(self.n_fixed, len(self)), key=lambda position: -self._units[position])
         if not removable:
             return Exchange(-1, -1, -math.inf)
-        most = float(self.removal_losses()[self.n_fixed :].max())
+        most = max(0.5 * float(np.square(self.basis.exit_of(self._span(position))[1]).sum()) for position in removable)
         allowed, passed_over = self._allowed_exchanges(), self._measure_passed_over()
         best = xp.full(self.penalty.n_units, -np.inf, dtype=xp.float64, device=place.device)
         who = xp.zeros(self.penalty.n_units, dtype=xp.int64, device=place.device)

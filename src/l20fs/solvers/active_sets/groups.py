@@ -109,10 +109,6 @@ class GroupActiveSet(RowActiveSet):
             self._close_groups[unit] = measure_group(self.problem, self.basis, self.residual, members, smallest_room)
         return self._close_groups[unit]
 
-    def removal_losses(self) -> Array:
-        targets = [self.basis.exit_of(self._span(position))[1] for position in range(len(self))]
-        return np.array([0.5 * float(np.vdot(left, left)) for left in targets])
-
     def add(self, unit: int) -> None:
         if self.admission is not None:
             self.admission.follow(unit, self.panel)

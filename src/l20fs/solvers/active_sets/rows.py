@@ -1,4 +1,4 @@
-r"""Active set of rows, with the gains and losses of adding, removing and exchanging units.
+r"""Active set of rows, with the gains of adding and exchanging units.
 
 For a set S of rows let
 
@@ -354,36 +354,6 @@ class RowActiveSet(ActiveSet):
     @property
     def _negligible(self) -> float:
         return NEGLIGIBLE * self.problem.null_loss
-
-    def best_addition(self, alpha: float) -> tuple[int, float]:
-        """Return the unit whose addition lowers h + alpha * cost most, and the decrease."""
-        gains = self._admitted(self.gains())
-        if self.penalty.is_even:
-            unit, gain = self._best(gains)
-            return unit, gain - alpha
-        values = np.where(gains > self._negligible, gains, -np.inf) - alpha * self.penalty.prices
-        unit = int((values >= values.max() - self.problem.tie * gains.max()).argmax())
-        return unit, float(values[unit])
-
-    def removal_losses(self) -> Array:
-        """Return the increase of h by removing each selected unit, in the order of ``units``."""
-        return 0.5 * squared_row_norms(self.basis.exits()[1])
-
-    def best_removal(self, alpha: float) -> tuple[int, float]:
-        """Return the position of the unit whose removal lowers h + alpha * cost most, and the decrease.
-
-        Of equal units the one with the highest index counts; -1 if none may be removed.
-        """
-        rises = self.removal_losses()[self.n_fixed :]
-        if not len(rises):
-            return -1, -math.inf
-        if self.penalty.rules is not None:
-            rises = np.where(self.penalty.rules.may_leave(self.panel)[-len(rises) :], rises, np.inf)
-        values = rises if self.penalty.is_even else rises - alpha * self.unit_costs[self.n_fixed :]
-        slack = self.problem.tie * float(rises[values.argmin()])
-        equals = np.flatnonzero(values <= values.min() + slack) + self.n_fixed
-        position = int(equals[np.argmax(np.array(self.units)[equals])])
-        return position, alpha * float(self.unit_costs[position]) - float(rises[position - self.n_fixed])
 
     def _may_gain(self) -> Any:
         return self._needed_room < np.inf
