@@ -66,7 +66,7 @@ def odd_estimator(random):
 def odd_params(kind, random):
     """Return parameters that keep a fit short, and up to two odd ones."""
     known = inspect.signature(kind).parameters
-    names = [name for name in known if name not in ("callback", "checkpoint", "verbose", "n_jobs")]
+    names = [name for name in known if name not in ("callback", "verbose", "n_jobs")]
     params = {name: value for name, value in SHORT.items() if name in known}
     for _ in range(int(random.integers(0, 3)) if names else 0):
         params[str(random.choice(names))] = VALUES[random.integers(len(VALUES))]

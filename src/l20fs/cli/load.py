@@ -158,10 +158,8 @@ def refuse_for_blocks(samples: Samples, options: ModelOptions, *, atlas: bool = 
         )
 
 
-def make_selector(
-    samples: Samples, options: ModelOptions, max_features: int, checkpoint: Path | None = None
-) -> BaseSelector:
-    """Return the unfitted selector, with features by index; a fit to a file uses ``checkpoint``."""
+def make_selector(samples: Samples, options: ModelOptions, max_features: int) -> BaseSelector:
+    """Return the unfitted selector, with features by index."""
     method = options.method
     if method not in SOLVERS:
         selector = supervised_methods()[method]()
@@ -190,7 +188,6 @@ def make_selector(
         exclude=_indices(features, "exclude", _without_left_out(samples, options.exclude)),
         constraints=make_constraints(features, options),
         feature_groups=groups and [_indices(features, "feature_groups", members) for members in groups.values()],
-        checkpoint=checkpoint if isinstance(samples.X, FileBlocks) else None,
     )
 
 
