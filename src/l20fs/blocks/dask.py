@@ -100,7 +100,7 @@ class DaskBlocks(Blocks):
 
     def _room(self) -> int:
         """Return the memory of all workers, or the limit on this machine if there is no cluster."""
-        client = getattr(dask.base.get_scheduler(collections=[self._X]), "__self__", None)
+        client: Any = getattr(dask.base.get_scheduler(collections=[self._X]), "__self__", None)
         if not hasattr(client, "scheduler_info"):
             return self._memory
         workers = client.scheduler_info(n_workers=-1)["workers"].values()
