@@ -29,6 +29,6 @@ Decimal = Literal[".", ","]
 #: What happens to missing values: the medians and the neighbours are of the training samples.
 Missing = Literal["refuse", "drop", "median", "knn"]
 #: What happens to features of the same name.
-Duplicates = Literal["refuse", "mean", "max-variance", "first", "number"]
+Duplicates = Literal["refuse", "mean", "first", "number"]
 #: How the samples of a table and of a file of labels are matched by their names.
 Join = Literal["exact", "inner", "near"]

@@ -53,22 +53,10 @@ def linked(folder: Path, name: str, *, target: str = "elsewhere") -> None:
     (folder / "out" / name).symlink_to(folder / target)
 
 
-@attack(r"stability is a symbolic link", code=2)
-def resamples_into_a_linked_folder(folder: Path) -> list[str]:
-    linked(folder, "stability")
-    return select(folder, "--stability", "2")
-
-
 @attack(r"folds is a symbolic link", code=2)
 def folds_into_a_linked_folder(folder: Path) -> list[str]:
     linked(folder, "folds")
     return select(folder, "--force")
-
-
-@attack(r"passes is a symbolic link", code=2)
-def passes_into_a_dangling_link(folder: Path) -> list[str]:
-    linked(folder, "passes", target="nothing")
-    return select(folder, "--resume")
 
 
 @attack(r"selection.tsv is a symbolic link", code=2)

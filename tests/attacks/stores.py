@@ -1,4 +1,4 @@
-"""HDF5 files (h5ad, MATLAB 7.3) and zarr stores that lead elsewhere, run code, or are larger than they look."""
+"""HDF5 files (h5ad) and zarr stores that lead elsewhere, run code, or are larger than they look."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import pickle
 import struct
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -289,50 +289,6 @@ def half_a_matrix(folder: Path) -> list[str]:
     with h5ad(folder) as stored:
         renewed(stored, "X", (N_CELLS, N_GENES), dtype="f8", chunks=(30, N_GENES))[:30] = np.ones((30, N_GENES))
     return on_h5ad(folder, "--strict")
-
-
-# MATLAB 7.3
-
-
-def mat(folder: Path, change: Callable[[Any], None]) -> list[str]:
-    with h5py.File(folder / "cells.mat", "w", userblock_size=512) as stored:
-        stored["X"] = np.random.default_rng(0).normal(size=(N_GENES, N_CELLS))
-        stored["Y"] = np.arange(N_CELLS, dtype="f8")[np.newaxis] % 2
-        change(stored)
-    with open(folder / "cells.mat", "r+b") as raw:
-        raw.write(b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM")
-    return ["select", str(folder / "cells.mat"), "-k", "3"]
-
-
-@attack(r"error: cells\.mat: .*'X' has its values in another file")
-def matlab_matrix_in_another_file(folder: Path) -> list[str]:
-    def change(stored: Any) -> None:
-        del stored["X"]
-        stored.create_dataset("X", (N_GENES, N_CELLS), dtype="f8", external=[("/dev/zero", 0, h5py.h5f.UNLIMITED)])
-
-    return mat(folder, change)
-
-
-@attack(r"error: cells\.mat: .*(more than|of memory)", cap=CAP)
-def matlab_cell_with_one_text_many_times(folder: Path) -> list[str]:
-    def change(stored: Any) -> None:
-        text = stored.create_dataset("#refs#/a", data=np.full((100_000, 1), 65, dtype="u2"))
-        text.attrs["MATLAB_class"] = np.bytes_("char")
-        names = stored.create_dataset("feature_names", data=np.full((1, 50_000), text.ref, dtype=h5py.ref_dtype))
-        names.attrs["MATLAB_class"] = np.bytes_("cell")
-
-    return mat(folder, change)
-
-
-@attack(r"error: cells\.mat: .*unpacks to more than", cap=CAP)
-def matlab_chunk_that_inflates(folder: Path) -> list[str]:
-    def change(stored: Any) -> None:
-        del stored["X"]
-        shape = (N_GENES, N_CELLS)
-        matrix = stored.create_dataset("X", shape, dtype="f8", chunks=shape, compression="gzip")
-        matrix.id.write_direct_chunk((0, 0), bomb(2**31))
-
-    return mat(folder, change)
 
 
 # zarr

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
+import signal
 import time
-import types
 
 import array_api_strict
 import dask
 import dask.array as da
 import numpy as np
-import psutil
 import pytest
 import scipy.sparse as sp
 import zarr
@@ -22,7 +20,6 @@ from sklearn.base import clone
 
 from l20fs import L20Classifier, L20Selector, L20SelectorCV, StabilitySelector
 from l20fs.blocks import as_blocks
-from l20fs.blocks.cluster import Cluster, WorkersReplacedError
 from l20fs.methods import FisherScore
 from l20fs.objective import make_problem
 from l20fs.solvers import Schedule, ahiht
@@ -287,12 +284,10 @@ def test_cluster(cluster, tmp_path):
     _joblib_on_the_cluster(cluster)
     _larger_than_the_workers(tmp_path)
     _a_loader_fails()
-    _the_scheduler_cannot_load_the_graph()
     check_lies(["complex", "narrow"])
     _blocks_that_the_user_holds(cluster)
     _a_worker_is_killed(cluster)
-    _all_workers_are_killed(cluster, tmp_path)
-    _the_cluster_is_closed(cluster)
+    _all_workers_are_killed(cluster)
 
 
 def _same_fit_and_few_bytes(client):
@@ -321,7 +316,7 @@ def _moved(client):
 
     def received(dask_worker):
         moved = [item for entry in dask_worker.transfer_incoming_log for item in entry["keys"].items()]
-        return sum(size for key, size in moved if not str(key).startswith("_hold"))
+        return sum(size for key, size in moved if not str(key).startswith("('array-"))
 
     return sum(client.run(received).values())
 
@@ -356,32 +351,6 @@ def _a_loader_fails():
         L20Selector(3).fit(da.from_array(X, chunks=(20, 20)).map_blocks(times_out, meta=X[:0]), y)
 
 
-class OfAnotherMachine:
-    """Block maker that the scheduler cannot load."""
-
-    def __reduce__(self):
-        return (__import__, ("a_package_of_another_machine",))
-
-    def __call__(self, block):
-        return block
-
-
-def _the_scheduler_cannot_load_the_graph():
-    """What is wrong is told, not that something was lost in consequence."""
-    X, y = make_counts(3, 60, 20)
-    with pytest.raises(Exception, match=r"a_package_of_another_machine|deserializ"):
-        L20Selector(3).fit(da.from_array(X, chunks=(20, 20)).map_blocks(OfAnotherMachine(), meta=X[:0]), y)
-
-
-def _the_cluster_is_closed(client):
-    X, y = make_counts(3, 60, 20)
-    closing = threading.Timer(0.5, client.shutdown)
-    closing.start()
-    with pytest.raises(Exception, match=r"with checkpoint=folder the fit is resumed|closed"):
-        L20Selector(3).fit(da.from_array(X, chunks=(10, 20)).map_blocks(slow, seconds=0.3, meta=X[:0]), y)
-    closing.join()
-
-
 def _blocks_that_the_user_holds(client):
     """What was persisted before is used as it is, and is still there after a fit that failed."""
     X, y = make_counts(3, 60, 20)
@@ -409,15 +378,15 @@ def _a_worker_is_killed(client):
     def kill_one(stage):
         if len(stage.rows) > 3 and not killed:
             killed.append(pids(client)[0])
-            psutil.Process(killed[0]).kill()
+            os.kill(killed[0], signal.SIGKILL)
 
     found = L20Selector(12, solver="ahiht", callback=kill_one).fit(lazy, y)
     assert killed
     np.testing.assert_array_equal(found.path_.indices, L20Selector(12, solver="ahiht").fit(X, y).path_.indices)
 
 
-def _all_workers_are_killed(client, folder):
-    """Their nannies restart them under other addresses; Dask alone would wait for the addresses that are gone."""
+def _all_workers_are_killed(client):
+    """Their nannies restart them."""
     X, y, lazy = wide_problem()
     while len(client.nthreads()) < 2:  # one was killed before
         time.sleep(0.1)
@@ -427,43 +396,8 @@ def _all_workers_are_killed(client, folder):
         if len(stage.rows) > 3 and not killed:
             killed.extend(pids(client))
             for pid in killed:
-                psutil.Process(pid).kill()
+                os.kill(pid, signal.SIGKILL)
 
-    selector = L20Selector(12, solver="ahiht", callback=kill_all, checkpoint=folder / "checkpoint")
-    found = selector.fit(lazy, y)
+    found = L20Selector(12, solver="ahiht", callback=kill_all).fit(lazy, y)
     assert len(killed) == 2
     np.testing.assert_array_equal(found.path_.indices, L20Selector(12, solver="ahiht").fit(X, y).path_.indices)
-
-
-def test_blocks_that_kill_all_workers_again_and_again(monkeypatch):
-    def compute(cluster, tasks, placed_on):
-        raise WorkersReplacedError
-
-    monkeypatch.setattr("l20fs.blocks.cluster.Cluster.compute", compute)
-    monkeypatch.setattr("l20fs.blocks.cluster.Cluster.cancel", lambda cluster, futures: None)
-    blocks = as_blocks(da.ones((1000, 1000), chunks=(500, 1000)))
-    blocks._cluster = Cluster(types.SimpleNamespace(scheduler=types.SimpleNamespace(address="tcp://here")))
-    blocks._cluster.memory = dict
-    with pytest.raises(
-        RuntimeError, match=r"lost 3 times in one pass over X\. A block, up to 3\.8 MiB, probably does not fit"
-    ):
-        blocks.each(np.sum, [(), ()])
-
-
-def test_d2_all_workers_are_gone(monkeypatch):
-    """No nanny: nobody starts them again. The fit ends by itself, long before a minute is over."""
-    monkeypatch.setattr("l20fs.blocks.cluster.PATIENCE", 2.0)
-    X, y = make_counts(3, 60, 20)
-    with (
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0", silence_logs=logging.CRITICAL
-        ) as cluster,
-        distributed.Client(cluster) as client,
-        dask.config.set(scheduler=client),
-    ):
-        lazy = da.from_array(X, chunks=(10, 20)).map_blocks(slow, seconds=0.3, meta=X[:0])
-        closing = threading.Timer(0.5, lambda: cluster.scale(0))
-        closing.start()
-        with pytest.raises(RuntimeError, match=r"All workers of the Dask cluster at .* are gone.*with checkpoint=folder"):
-            L20Selector(3).fit(lazy, y)
-        closing.join()

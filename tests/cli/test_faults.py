@@ -152,13 +152,13 @@ def test_c4_names_in_the_data_write_nothing_elsewhere(tmp_path):
 
 
 def without_cells(folder):
-    """Everything but what is kept for a run that is resumed: the folds, the resamples, and whose they are."""
-    kept = ("stability/", "folds/", ".run.json")
+    """Everything but what is kept for a run that is resumed: the folds, and whose they are."""
+    kept = ("folds/", ".run.json")
     return {name: content for name, content in contents(folder).items() if not name.startswith(kept)}
 
 
 def interrupted(monkeypatch, arguments, n_cells):
-    """Run until so many folds and resamples are stored, of which the folds are the first five."""
+    """Run until so many folds are stored."""
     with monkeypatch.context() as patch:
         fail_from(patch, "replace", n_cells + 2, KeyboardInterrupt())  # the first is that of .run.json
         assert run(arguments) == 130
@@ -167,8 +167,8 @@ def interrupted(monkeypatch, arguments, n_cells):
 @pytest.mark.parametrize("change", [["--ridge", "1"], ["--seed", "5"], ["-k", "2"], ["--scale", "none"]])
 def test_c5_a_changed_configuration_never_mixes(tmp_path, table, monkeypatch, change):
     arguments = ["select", table, "--target", "type", "-k", "3", "--stability", "6"]
-    interrupted(monkeypatch, [*arguments, "-o", str(tmp_path / "out")], 8)
-    assert len(contents(tmp_path / "out")) == 9
+    interrupted(monkeypatch, [*arguments, "-o", str(tmp_path / "out")], 4)
+    assert len(contents(tmp_path / "out")) == 5
     assert run([*arguments, *change, "-o", str(tmp_path / "out"), "--resume"]) == 0
     assert run([*arguments, *change, "-o", str(tmp_path / "fresh")]) == 0
     assert without_cells(tmp_path / "out") == without_cells(tmp_path / "fresh")
@@ -179,7 +179,7 @@ def test_c5_changed_data_never_mix(tmp_path, table, monkeypatch):
     file = tmp_path / "table.tsv"
     shutil.copy(table, file)
     arguments = ["select", str(file), "--target", "type", "-k", "3", "--stability", "6"]
-    interrupted(monkeypatch, [*arguments, "-o", str(tmp_path / "out")], 8)
+    interrupted(monkeypatch, [*arguments, "-o", str(tmp_path / "out")], 4)
     write_table(file, X, labels)
     assert run([*arguments, "-o", str(tmp_path / "out"), "--resume"]) == 0
     assert run([*arguments, "-o", str(tmp_path / "fresh")]) == 0
@@ -207,9 +207,9 @@ def test_an_unfinished_run_is_not_overlooked(tmp_path, table, monkeypatch, capsy
     assert without_cells(tmp_path / "out").keys() == STABLE
 
 
-@pytest.mark.parametrize("n_kept", [3, 9, 33])
+@pytest.mark.parametrize("n_kept", [3, 9, 27])
 def test_a_resumed_run_computes_only_what_is_missing(tmp_path, table, monkeypatch, n_kept):
-    """Five folds, five times five inner ones and six resamples."""
+    """Five folds, and five times five inner ones."""
     arguments = ["select", table, "--target", "type", "--auto", "best", "--nested", "--stability", "6"]
     arguments += ["-o", str(tmp_path / "out")]
     interrupted(monkeypatch, arguments, n_kept)
@@ -219,7 +219,6 @@ def test_a_resumed_run_computes_only_what_is_missing(tmp_path, table, monkeypatc
     monkeypatch.setattr(L20Selector, "fit", lambda self, *given, **named: n_fits.append(1) or fit(self, *given, **named))
     assert run([*arguments, "--resume"]) == 0
     assert len(n_fits) == 1 + 5 + 25 + 6 - n_kept
-    assert len(list((tmp_path / "out" / "stability").iterdir())) == 6
     assert not (tmp_path / "out" / "folds").exists()
     assert run([*arguments[:-1], str(tmp_path / "whole")]) == 0
     assert without_cells(tmp_path / "out") == without_cells(tmp_path / "whole")

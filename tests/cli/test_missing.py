@@ -143,25 +143,6 @@ def test_every_split_of_a_comparison_fills_in_by_its_training_samples(file, rule
     assert not np.isin(train, test).any()
 
 
-def test_the_feature_of_largest_variance_is_chosen_in_each_fold(tmp_path):
-    """The first g0 varies most in the test samples alone: no fold that is tested on them may choose it."""
-    folds = make_stratified_folds(LABELS, seed=0)
-    frame = gappy().fillna(0.0)
-    frame.insert(1, "copy", frame["g0"] * 0.5)
-    frame.loc[folds[0].test, "copy"] = 100.0 * np.arange(len(folds[0].test))
-    frame.columns = ["g0", "g0", *frame.columns[2:]]
-    frame.assign(type=LABELS).to_csv(tmp_path / "a.csv", index=False)
-    table = read_table(tmp_path / "a.csv", "type", duplicates="max-variance")
-    chosen = [table.preprocess.fit(table.X_before[fold.train]).chosen_[0] for fold in folds]
-    assert chosen == [0, 1, 1, 1, 1]
-    model = L20Classifier()
-    found = predictions_by_k(model, table.X_before, table.y, [1, 2], folds, preprocess=table.preprocess).predicted["linear"]
-    for fold, column in zip(folds, chosen, strict=True):
-        X = np.delete(table.X_before, 1 - column, axis=1)
-        expected = predictions_by_k(model, X, table.y, [1, 2], [fold]).predicted["linear"]
-        np.testing.assert_array_equal(found[fold.test], expected[fold.test])
-
-
 def test_logarithms_are_taken_before_gaps_are_filled_in(tmp_path):
     counts = np.exp(gappy().to_numpy()).round(2)
     pd.DataFrame(counts, columns=gappy().columns).assign(type=LABELS).to_csv(tmp_path / "a.csv", index=False)

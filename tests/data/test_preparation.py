@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sklearn.impute import KNNImputer, SimpleImputer
 
 from l20fs.data.readers import DataError, read_table
-from l20fs.data.readers.preparation import ColumnImputer, LargestVariance
+from l20fs.data.readers.preparation import ColumnImputer
 from l20fs.data.readers.repeated import mean_of_groups, numbered_names
 
 LABELS = ["u", "v"] * 6
@@ -74,14 +74,13 @@ def test_means_are_those_of_pandas_dense_and_sparse():
 REPEATED = ["TP53", "MYC", "TP53", "CD99", "TP53", "MYC"]
 
 
-@pytest.mark.parametrize("rule", [None, "number", "mean", "first", "max-variance"])
+@pytest.mark.parametrize("rule", [None, "number", "mean", "first"])
 def test_rules_for_features_of_one_name(tmp_path, rule):
     X = np.random.default_rng(1).normal(size=(12, 6)) * [1, 2, 3, 1, 2, 1]
     table = read_table(write(tmp_path, X, REPEATED), "type", duplicates=rule)
     chosen = {
         "mean": np.column_stack([X[:, [0, 2, 4]].mean(axis=1), X[:, [1, 5]].mean(axis=1), X[:, 3]]),
         "first": X[:, [0, 1, 3]],
-        "max-variance": X[:, [2, 1, 3]],
     }
     np.testing.assert_allclose(table.X, chosen.get(rule, X))
     numbered = ["TP53", "MYC", "TP53.1", "CD99", "TP53.2", "MYC.1"]
@@ -90,7 +89,6 @@ def test_rules_for_features_of_one_name(tmp_path, rule):
     assert note.startswith("a.csv: 2 feature names occur more than once ('TP53', 'MYC'); ")
     assert note.endswith("they are numbered, as in 'TP53.1' (--duplicates number).") == (rule is None)
     assert table.choices == ({"a.csv": {"duplicates": "number"}} if rule is None else {})
-    assert (table.unprepared is not None) == (rule == "max-variance")
     for options in ({"duplicates": "refuse"}, {"strict": True}):
         assert "'TP53', 'MYC'. Make them unique. Or let it be done: --duplicates" in refuse(
             tmp_path / "a.csv", "type", **options
@@ -139,9 +137,6 @@ def test_repeated_names_in_every_format_and_for_a_panel(tmp_path):
         assert "TP53" in table.others
         table = read_table(tmp_path / name, **given_options, needed=["TP53"], duplicates="mean")
         assert (table.feature_names, table.X.shape) == (["TP53"], (12, 1))
-        assert "which of them stood for its name in training" in refuse(
-            tmp_path / name, **given_options, needed=["TP53"], duplicates="max-variance"
-        )
 
 
 def test_symbols_of_10x_follow_a_rule_that_is_given(tmp_path):
@@ -194,12 +189,10 @@ def test_rules_for_missing_values(tmp_path, rule, dtype):
         np.testing.assert_array_equal(table.X, X[:, [0, 3, 5]])
         assert table.notes == ("a.npz: 3 features with missing values are left out: 'g1', 'g2', 'g4'.",)
         assert (table.others, table.unprepared, table.missing) == (["g1", "g2", "g4"], None, {})
-        assert table.measured is table.X
         return
     imputer = KNNImputer() if rule == "knn" else SimpleImputer(strategy="median")
     np.testing.assert_array_equal(table.X, imputer.fit_transform(X))
     np.testing.assert_array_equal(table.X_before, X)
-    np.testing.assert_array_equal(table.measured, X)
     assert table.missing == {"g1": 1 / 12, "g2": 2 / 12, "g4": 1 / 12}
     what = "mean of the five nearest" if rule == "knn" else "median of the"
     said = "a.npz: 4 values of 3 features are missing, first in column 'g1', sample 2; they are filled in by the"
@@ -260,26 +253,3 @@ def test_steps_are_those_of_scikit_learn_on_the_training_samples():
     median = SimpleImputer(strategy="median", keep_empty_features=True)
     imputer = ColumnImputer(median, [1, 2, 4]).fit(X[:8])
     np.testing.assert_array_equal(imputer.transform(X), median.fit(X[:8]).transform(X))
-    codes = np.array([0, 1, 0, 1, 2, 0])
-    variances = pd.DataFrame(X[:8]).var(ddof=0).to_numpy()
-    expected = [max(np.flatnonzero(codes == code), key=lambda j: variances[j]) for code in range(3)]
-    for values in (X, sp.csr_array(X)):
-        assert LargestVariance(codes).fit(values[:8]).chosen_.tolist() == expected
-    X[:8, [0, 5]] = np.nan  # only one of three features has values here
-    assert LargestVariance(codes).fit(X[:8]).chosen_[0] == 2
-
-
-def test_the_feature_of_largest_variance_is_chosen_before_gaps_are_filled_in(tmp_path):
-    X = gappy()
-    X[:, 2] = (X[:, 2] * 5.0).round(3)
-    table = read_table(write(tmp_path, X, ["A", "B", "A", "C", "B", "D"]), "type", duplicates="max-variance")
-    assert table.feature_names == ["A", "B", "C", "D"]
-    chosen = [2, 1 if np.nanvar(X[:, 1]) > np.nanvar(X[:, 4]) else 4, 3, 5]
-    np.testing.assert_array_equal(table.X, SimpleImputer(strategy="median").fit_transform(X[:, chosen]))
-    assert table.missing == {"A": 2 / 12, "B": 1 / 12}
-    np.testing.assert_array_equal(table.X_before, X)
-    np.testing.assert_array_equal(table.measured, X[:, chosen])
-    logged = table.mapped(lambda values: np.log1p(np.abs(values)))
-    again = np.log1p(np.abs(X))
-    assert np.isfinite(logged.X).all()
-    np.testing.assert_array_equal(logged.X[:, 0], SimpleImputer(strategy="median").fit_transform(again)[:, 2])

@@ -8,7 +8,6 @@ import io
 import pickle
 import random
 import struct
-import sys
 import warnings
 import zipfile
 import zlib
@@ -461,9 +460,6 @@ def test_the_free_memory_is_a_number_or_unknown(monkeypatch):
         raise OSError
 
     monkeypatch.setattr(Path, "read_text", nothing)  # no /proc, as on Windows and macOS
-    psutil = pytest.importorskip("psutil")
-    assert 2**20 < limits.available_memory() <= psutil.virtual_memory().total
-    monkeypatch.setitem(sys.modules, "psutil", None)
     assert limits.available_memory() is None
 
 
@@ -508,7 +504,7 @@ def test_labels_and_groups_have_a_greatest_length(tmp_path):
     [
         (
             b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM" + b"\x89HDF\r\n\x1a\n",
-            "not a MATLAB file that can be read (",
+            "a MATLAB 7.3 file (HDF5). Save it with -v7, or as CSV.",
         ),
         (files.written(savemat, {"X": {"a": 1.0}, "Y": [1, 2]}), "X is a struct; it must be a full matrix"),
         (files.written(savemat, {"X": sp.csc_array(X), "Y": LABELS}), "X is a sparse; it must be a full matrix"),

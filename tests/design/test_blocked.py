@@ -505,8 +505,6 @@ def test_other_refusals(axis):
         L20Selector(3).fit(cut(X.astype(str), axis, 3), y)
     with pytest.raises(ValueError, match="max_memory='lots'"):
         L20Selector(3, max_memory="lots").fit(X, y)
-    with pytest.raises(TypeError, match=r"checkpoint='folder' with X in a csr_array is not available"):
-        L20Selector(3, checkpoint="folder").fit(sp.csr_array(X), y)
     with pytest.raises(MemoryError, match="raise max_memory"):
         make_problem(cut(X, 0, 3, budget=8 * 9 * 2), np.eye(3)[y]).design.cache.gathered(np.arange(5))
 
@@ -540,22 +538,21 @@ TOO_LATE = [
 ]
 
 
-@pytest.mark.parametrize("with_checkpoint", [False, True])
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize(("parameters", "message"), TOO_LATE, ids=[" ".join(given) for given, _ in TOO_LATE])
-def test_what_needs_no_pass_is_refused_before_the_first(parameters, message, axis, with_checkpoint, tmp_path):
+def test_what_needs_no_pass_is_refused_before_the_first(parameters, message, axis):
     """Half an hour later is too late."""
     X, y = make_counts(3, 30, 9)
     blocks = cut(X, axis, 3)
-    selector = L20Selector(3, checkpoint=tmp_path / "passes" if with_checkpoint else None).set_params(**parameters)
+    selector = L20Selector(3).set_params(**parameters)
     with pytest.raises(ValueError, match=message):
         selector.fit(blocks, y)
     assert blocks.traffic.n_passes == 0
 
 
-def test_weights_are_refused_before_the_first_pass(tmp_path):
+def test_weights_are_refused_before_the_first_pass():
     X, y = make_counts(3, 30, 9)
-    blocks, selector = cut(X, 0, 3), L20Selector(3, checkpoint=tmp_path)
+    blocks, selector = cut(X, 0, 3), L20Selector(3)
     for weights, message in ((np.ones(29), "shape"), (-np.ones(30), "not valid"), (np.full(30, 1e300), "adds up to")):
         with pytest.raises(ValueError, match=f"sample_weight.*{message}"):
             selector.fit(blocks, y, sample_weight=weights)
@@ -622,22 +619,16 @@ def test_models_refuse_blocks_that_are_not_like_those_of_the_fit():
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_halves_of_blocks_are_those_of_the_whole_matrix(shape, tmp_path):
+def test_halves_of_blocks_are_those_of_the_whole_matrix(shape):
     X, y = make_counts(3, *SHAPES[shape])
     y = y if shape == "tall" else y % 2
     selector = L20Selector(4, feature_groups=[[0, 1]], solver="ahiht")
     expected = StabilitySelector(selector, 3, n_resamples=6, random_state=1).fit(X, y)
     for axis in (0, 1):
-        found = StabilitySelector(selector, 3, n_resamples=6, random_state=1, n_jobs=2, checkpoint=tmp_path)
+        found = StabilitySelector(selector, 3, n_resamples=6, random_state=1, n_jobs=2)
         found.fit(cut(sp.csr_array(X), axis, 3), y)
         np.testing.assert_array_equal(found.orders_, expected.orders_)
         np.testing.assert_array_equal(found.transform(cut(X, axis, 3)), expected.transform(X))
-    files = sorted(tmp_path.iterdir())
-    StabilitySelector(selector, 3, n_resamples=6, random_state=1, checkpoint=tmp_path).fit(cut(sp.csr_array(X), axis, 3), y)
-    assert sorted(tmp_path.iterdir()) == files
-    X[0, 0] += 1.0
-    StabilitySelector(selector, 3, n_resamples=6, random_state=1, checkpoint=tmp_path).fit(cut(sp.csr_array(X), axis, 3), y)
-    assert len(list(tmp_path.iterdir())) == len(files) + 6
     with pytest.raises(TypeError, match="X comes in blocks, and FisherScore needs it in memory"):
         StabilitySelector(FisherScore(3)).fit(cut(X, 0, 2), y)
 
@@ -735,64 +726,6 @@ def test_what_a_fit_held_is_given_back_at_once(axis, solver):
         assert not any(issubclass(type(thing), LeastSquares | ColumnCache) for thing in gc.get_objects())
     finally:
         gc.enable()
-
-
-# Checkpoints
-
-
-class Stop(Exception):
-    pass
-
-
-def interrupted(blocks, n_passes):
-    """Let the blocks fail after so many passes, as if the process had been killed."""
-    results = blocks._results
-
-    def limited(*arguments):
-        if blocks.traffic.n_passes >= n_passes:
-            raise Stop
-        return results(*arguments)
-
-    blocks._results = limited
-    return blocks
-
-
-@pytest.mark.parametrize("solver", ["ahiht", "hiht", "forward", "swap"])
-@pytest.mark.parametrize(("shape", "axis"), [((50, 20), 0), ((50, 20), 1), ((20, 50), 1)])
-def test_a_fit_goes_on_where_it_was(tmp_path, solver, shape, axis, monkeypatch):
-    monkeypatch.setattr("l20fs.design.gram.SMALL_GRAM", 0)
-    monkeypatch.setattr("l20fs.design.column_cache.AT_ONCE", 2)
-    X, y = make_counts(3, *shape)
-
-    def fit(blocks, folder):
-        return L20Selector(5, solver=solver, checkpoint=folder).fit(blocks, y).path_
-
-    uninterrupted = cut(X, axis, 3)
-    expected = fit(uninterrupted, tmp_path / "whole")
-    n_passes = uninterrupted.traffic.n_passes
-    made, folder = 0, tmp_path / "resumed"
-    for _ in range(n_passes):
-        blocks = interrupted(cut(X, axis, 3), 4)  # the first is the probe
-        try:
-            path = fit(blocks, folder)
-        except Stop:
-            made += blocks.traffic.n_passes - 1
-        else:
-            made += blocks.traffic.n_passes - 1
-            break
-    assert made == n_passes - 1  # none was made twice
-    for name, value in vars(expected).items():
-        np.testing.assert_array_equal(getattr(path, name), value, err_msg=name)
-
-
-def test_a_checkpoint_of_an_array(tmp_path):
-    X, y = make_counts(3, 60, 12)
-    selector = L20Selector(4, checkpoint=tmp_path).fit(X, y)
-    assert len(list(tmp_path.iterdir())) >= 3
-    np.testing.assert_array_equal(selector.ranking_, L20Selector(4).fit(X, y).ranking_)
-    shuffled = np.random.default_rng(0).permutation(60)
-    other = L20Selector(4, checkpoint=tmp_path).fit(X[shuffled], y)  # the same means, the same labels, other pairs
-    np.testing.assert_array_equal(other.ranking_, L20Selector(4).fit(X[shuffled], y).ranking_)
 
 
 def test_blocks_of_an_array():

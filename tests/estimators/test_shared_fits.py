@@ -348,65 +348,6 @@ def test_the_robust_loss_on_shared_samples(share):
     assert_same_search(search(X, y, options, {}), expected)
 
 
-def bits_of(selector):
-    arrays = [selector.coef_, selector.scores_, selector.cv_results_["mean_test_score"], selector.corrected_interval_]
-    return [np.asarray(array).tobytes() for array in arrays]
-
-
-@pytest.mark.parametrize("axis", [0, 1])
-@pytest.mark.parametrize("solver", ["forward", "ahiht"])
-def test_an_interrupted_search_goes_on_where_it_was(axis, solver, tmp_path):
-    """Results are the same to the last bit, and finished passes are not repeated."""
-    X, y = make_samples()
-
-    def run(folder, most=None):
-        blocks = cut(sp.csr_array(X), axis, 4)
-        load, n_loads = blocks.load, []
-
-        def limited(span):
-            n_loads.append(span)
-            if most is not None and len(n_loads) > most:
-                raise KeyboardInterrupt
-            return load(span)
-
-        blocks.load = limited
-        template = L20Selector(solver=solver, scale="zscore", checkpoint=folder)
-        found = L20SelectorCV("best", max_features=6, cv=3, selector=template)
-        try:
-            return found.fit(blocks, y), blocks.traffic.n_passes
-        except KeyboardInterrupt:
-            return None, blocks.traffic.n_passes
-
-    whole, n_passes = run(tmp_path / "whole")
-    found, n_first = run(tmp_path / "part", most=4 * (n_passes // 2) + 1)
-    assert found is None
-    found, n_second = run(tmp_path / "part")
-    assert bits_of(found) == bits_of(whole)
-    assert n_second < n_passes
-    assert n_first + n_second <= n_passes + 2  # the one that was interrupted, and the one that identifies the data
-    assert run(tmp_path / "part")[1] == 1
-
-
-@pytest.mark.parametrize("container", ["in memory", "blocks of samples"])
-def test_an_interrupted_stability_selection_goes_on_where_it_was(container, share, tmp_path):
-    X, y = make_samples()
-    expected = halves_one_by_one("plain")
-    share()
-
-    def run(n_done):
-        blocks = CONTAINERS[container](X, tmp_path)
-        stable = StabilitySelector(L20Selector(4, max_features=6), n_resamples=4, random_state=0, checkpoint=tmp_path / "c")
-        stable.set_params(callback=lambda progress: interrupt(progress) if progress.n_done == n_done else None)
-        return stable.fit(blocks, y), blocks
-
-    with pytest.raises(KeyboardInterrupt):
-        run(1)
-    found, blocks = run(None)
-    assert_same_halves(found, expected)
-    if container != "in memory":
-        assert blocks.traffic.n_passes == 1, "the one that identifies the data"
-
-
 def test_more_fits_than_run_side_by_side(share, monkeypatch):
     X, y = make_samples()
     options = {"cv": 5, "ridge": [0.1, 1.0], "n_features_to_select": 3}

@@ -20,7 +20,6 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 import zarr
-from lab_files import mat_73
 from panel_samples import fitted
 from report_samples import make_content
 
@@ -85,9 +84,6 @@ def _tables(folder: Path) -> list[Target]:
     made["a.xlsx"], made["turned.xlsx"] = (
         (_without_times(made[name][0]), made[name][1]) for name in ("a.xlsx", "turned.xlsx")
     )
-    mat_73(folder / "made" / "v73.mat")
-    made["v73.mat"] = ((folder / "made" / "v73.mat").read_bytes(), {})
-    made["cells.mat"] = (_mat_with_names(folder / "made" / "cells.mat"), {})
     made["labels.xlsx"] = (made["plain.csv"][0], {"labels": "sheet.xlsx", "target": "type"})
     made["labels.parquet"] = (made["plain.csv"][0], {"labels": "sheet.parquet", "target": "type"})
     made["old.h5ad"] = (_old_h5ad(folder / "made" / "old.h5ad"), {"target": "type"})
@@ -198,27 +194,6 @@ def _old_h5ad(file: Path) -> bytes:
         stored["obs"] = np.array(obs, dtype=[("index", "S4"), ("type", "i1")])
         stored["var"] = np.array([(gene.encode(),) for gene in files.GENES], dtype=[("index", "S5")])
         stored["uns/type_categories"] = np.array([label.encode() for label in sorted(set(files.LABELS))])
-    return file.read_bytes()
-
-
-def _mat_with_names(file: Path) -> bytes:
-    """Return a MATLAB file of version 7.3 with a sparse matrix, a matrix of characters and a cell of texts."""
-    with h5py.File(file, "w", userblock_size=512) as stored:
-        X = sp.csc_array(files.X)
-        group = stored.create_group("X")
-        group.attrs["MATLAB_sparse"], group.attrs["MATLAB_class"] = np.uint64(X.shape[0]), np.bytes_("double")
-        group["data"], group["ir"], group["jc"] = X.data, X.indices.astype("u8"), X.indptr.astype("u8")
-        labels = np.array([[ord(letter) for letter in label.ljust(4)] for label in files.LABELS], dtype="u2").T
-        stored.create_dataset("Y", data=labels).attrs["MATLAB_class"] = np.bytes_("char")
-        references = []
-        for place, gene in enumerate(files.GENES):
-            text = stored.create_dataset(f"#refs#/{place}", data=np.array([[ord(letter)] for letter in gene], dtype="u2"))
-            text.attrs["MATLAB_class"] = np.bytes_("char")
-            references.append(text.ref)
-        names = stored.create_dataset("feature_names", data=np.array([references], dtype=h5py.ref_dtype))
-        names.attrs["MATLAB_class"] = np.bytes_("cell")
-    with open(file, "r+b") as stream:
-        stream.write(b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(116) + b"\0" * 8 + b"\x00\x02IM")
     return file.read_bytes()
 
 

@@ -491,15 +491,14 @@ def test_e27_substitutes_and_evaluation_convert_nothing():
             predictions_by_k(selector, there, y, [2], make_stratified_folds(y, seed=0))
 
 
-def test_masked_values_are_not_used(tmp_path):
+def test_masked_values_are_not_used():
     X, y = make_data()
     masked = np.ma.masked_where(X > 2.0, X)
     n_masked = int((X > 2.0).sum())
     message = rf"has {n_masked} masked values\. Fill them in first, for example with X\.filled\(0\.0\)"
-    for selector in (L20Selector(3), L20Selector(3, checkpoint=tmp_path / "passes"), FisherScore(3), L20SelectorCV()):
+    for selector in (L20Selector(3), FisherScore(3), L20SelectorCV()):
         with pytest.raises(ValueError, match=message):
             selector.fit(masked, y)
-    assert not (tmp_path / "passes").exists()
     model = L20Classifier(3).fit(masked.filled(0.0), y)
     for method in (model.transform, model.predict, model.inverse_transform, model.selection_frame):
         with pytest.raises(ValueError, match=message):

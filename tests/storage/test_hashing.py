@@ -65,7 +65,7 @@ def test_what_has_the_same_result_is_the_same(one, other):
     "value", [print, object(), {1, 2}, np.random.default_rng(0), L20Selector], ids=lambda value: type(value).__name__
 )
 def test_what_has_no_name_is_refused(value):
-    with pytest.raises(TypeError, match=r"^init is a .*, which a checkpoint cannot compare with that of a later run"):
+    with pytest.raises(TypeError, match=r"^init is a .*, which cannot be compared with that of a later run"):
         describe(L20Selector(solver=AHIHT(init=value)), "selector")
 
 

@@ -13,7 +13,6 @@ import pytest
 from platforms import needs_posix
 
 from l20fs.storage import keyed_store
-from l20fs.storage.files import writable_folder
 from l20fs.storage.keyed_store import KeyedStore
 
 VALUE = {"order": [7, 3, 5], "size": 2}
@@ -222,16 +221,6 @@ def test_a_folder_that_is_full(tmp_path, monkeypatch):
     with pytest.raises(OSError, match=message):
         store.save(store.key("y"), VALUE)
     assert store.load(store.key("x")) == VALUE
-
-
-def test_c2_a_folder_that_cannot_be_written_is_refused(tmp_path):
-    file = tmp_path / "file"
-    file.write_text("mine")
-    for folder in (file, file / "below"):
-        with pytest.raises(OSError, match=r"checkpoint='.*file.*' cannot be written to .*\. Give a writable folder"):
-            writable_folder(folder, "checkpoint")
-    assert file.read_text() == "mine"
-    assert writable_folder(tmp_path / "new" / "one", "checkpoint").is_dir()
 
 
 def test_damaged_results_are_counted_and_told_once(tmp_path, caplog):

@@ -168,11 +168,11 @@ def test_the_folder_itself_may_be_a_link(tmp_path):
 
 
 def test_a_folder_inside_that_cannot_be_written_is_told(tmp_path, monkeypatch):
-    (tmp_path / "stability").mkdir()
+    (tmp_path / "folds").mkdir()
     check = __import__("l20fs.storage.result_folder", fromlist=["x"]).check_writable
 
     def refuse(folder):
-        if folder.name == "stability":
+        if folder.name == "folds":
             raise OSError("cannot be written to (Permission denied)")
         check(folder)
 

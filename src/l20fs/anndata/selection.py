@@ -260,7 +260,7 @@ def _search(
 ) -> L20SelectorCV:
     """Choose the number of genes by cross-validation, and set it in the selector."""
     template = L20Selector(**selector.get_params(deep=False))
-    template.set_params(callback=None, certify=False, checkpoint=None)
+    template.set_params(callback=None, certify=False)
     search = L20SelectorCV(n_genes, selector=template)
     search.set_params(**{name: params[name] for name in (*OF_SEARCH, *OF_BOTH) if name in params})
     if donors is not None and search.cv is None:
@@ -271,7 +271,7 @@ def _search(
     search.fit(X, labels, groups=donors)
     model = search.model_
     selector.set_params(n_features_to_select=model.n_features_to_select, max_features=model.max_features)
-    selector.set_params(ridge=model.ridge, alpha=model.alpha, callback=None, checkpoint=None)
+    selector.set_params(ridge=model.ridge, alpha=model.alpha, callback=None)
     return search
 
 

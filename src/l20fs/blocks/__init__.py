@@ -26,14 +26,12 @@ from l20fs.blocks.inputs import (
     refuse_blocks,
 )
 from l20fs.blocks.memory import format_bytes, memory_limit, parse_bytes
-from l20fs.blocks.pass_cache import PassCache
 from l20fs.blocks.passes import Blocks, FileBlocks, extents
 from l20fs.blocks.sources import open_large
 
 __all__ = [
     "Blocks",
     "FileBlocks",
-    "PassCache",
     "array_of_frame",
     "as_blocks",
     "columns_of",

@@ -1,14 +1,13 @@
 """Blocks of a Dask array, one task per block on any scheduler.
 
-If a worker is lost, its blocks and the values sent to it are computed again by the graph; if all are lost at once, blocks
-are placed on those that follow. A value is sent once per pass, not once per task. This module needs dask and is imported
-only for a Dask array.
+If a worker is lost, Dask computes its blocks, and the values sent to it, again by the graph. A value is sent once per pass,
+not once per task. This module needs dask and is imported only for a Dask array.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property, reduce
 from typing import Any
 
@@ -18,8 +17,7 @@ import numpy as np
 from dask.array.utils import meta_from_array
 from dask.delayed import Delayed, delayed
 
-from l20fs.blocks.cluster import SMALLER, Cluster, LostClusterError, WorkersReplacedError
-from l20fs.blocks.memory import format_bytes
+from l20fs.blocks.memory import format_bytes, memory_limit
 from l20fs.blocks.passes import (
     FAN_IN,
     Blocks,
@@ -39,9 +37,6 @@ logger = logging.getLogger("l20fs")
 
 #: The array is persisted if it takes at most this fraction of the memory of the workers, or of the limit on this machine.
 SHARE_FOR_X = 0.4
-
-#: How often the blocks are placed again in one pass, after all workers were lost at once, until the fit fails.
-N_PLACEMENTS = 3
 
 
 def dask_blocks(X: Any, memory: int) -> DaskBlocks:
@@ -91,45 +86,28 @@ class DaskBlocks(Blocks):
         self._memory, self.budget = memory, memory // 2
         self.name = f"a Dask array of {len(chunks)} blocks"
         self.traffic = Traffic()
-        scheduler = dask.base.get_scheduler(collections=[X])
-        owner = getattr(scheduler, "__self__", None)
-        self._cluster = Cluster(owner) if hasattr(owner, "scheduler_info") else None
-        self._placed_on: frozenset[str] = frozenset()
         self._X = X
 
     @cached_property
     def _blocks(self) -> list[Any]:
         """Blocks as tasks of Dask, persisted in memory if they fit."""
-        X, workers = self._X, {"": self._memory} if self._cluster is None else self._cluster.memory()
-        room = sum(workers.values())
+        X, room = self._X, self._room()
         fits = X.nbytes <= SHARE_FOR_X * room
         how = "held in memory" if fits else "computed again by its graph for each pass"
         logger.info("X takes up to %s of %s available: it is %s", format_bytes(X.nbytes), format_bytes(room), how)
         blocks = [block for block, size in zip(X.to_delayed().ravel(), X.chunks[self.axis], strict=True) if size]
-        if not fits or self._cluster is None:
-            return list(dask.base.persist(*blocks)) if fits else blocks
-        return self._placed(blocks, list(workers))
+        return list(dask.base.persist(*blocks)) if fits else blocks
 
-    def _placed(self, blocks: list[Any], workers: list[str]) -> list[Any]:
-        """Persist adjacent blocks on one worker, while it is alive: most of a sum is then computed where its parts are."""
-        from distributed import futures_of
-
-        assert self._cluster is not None
-        there = {future.key for future in futures_of(self._X)}
-        if all(block.key in there for block in blocks):
-            return blocks  # the user has persisted them, and they stay where they are
-        # Names of their own: these tasks can be forgotten and placed again, whoever else holds X.
-        hold = delayed(_hold, pure=False)
-        held: list[Any] = []
-        for worker, group in zip(workers, np.array_split(np.arange(len(blocks)), len(workers)), strict=True):
-            chosen = [hold(blocks[number]) for number in group]
-            held += self._cluster.persist(chosen, workers=[worker], allow_other_workers=True) if chosen else []
-        self._placed_on = frozenset(workers)
-        return held
+    def _room(self) -> int:
+        """Return the memory of all workers, or the limit on this machine if there is no cluster."""
+        client: Any = getattr(dask.base.get_scheduler(collections=[self._X]), "__self__", None)
+        if not hasattr(client, "scheduler_info"):
+            return self._memory
+        workers = client.scheduler_info(n_workers=-1)["workers"].values()
+        return sum(int(worker["memory_limit"] or memory_limit(None)) for worker in workers)
 
     def keep(self, value: Any) -> Any:
-        leaf = self._leaf(value)
-        return leaf.persist() if self._cluster is None else self._cluster.persist([leaf])[0]
+        return self._leaf(value).persist()
 
     def send(self, value: Any) -> Any:
         return self._leaf(value)
@@ -139,17 +117,14 @@ class DaskBlocks(Blocks):
         return delayed(value, pure=False, traverse=False)
 
     def each(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], which: Sequence[int] | None = None) -> list[Any]:
-        return self._compute(lambda: self._tasks(kernel, own, range(len(own)) if which is None else which))
+        return self._compute(self._tasks(kernel, own, range(len(own)) if which is None else which))
 
     def total(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], combine: Combine = add_up) -> Any:
-        def make_tasks() -> list[Any]:
-            parts = self._tasks(kernel, own, range(len(own)))
-            while len(parts) > 1:
-                groups = [parts[start : start + FAN_IN] for start in range(0, len(parts), FAN_IN)]
-                parts = [delayed(_in_order, pure=False)(combine, *group) for group in groups]
-            return parts
-
-        return self._compute(make_tasks)[0]
+        parts = self._tasks(kernel, own, range(len(own)))
+        while len(parts) > 1:
+            groups = [parts[start : start + FAN_IN] for start in range(0, len(parts), FAN_IN)]
+            parts = [delayed(_in_order, pure=False)(combine, *group) for group in groups]
+        return self._compute(parts)[0]
 
     def _tasks(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], which: Sequence[int]) -> list[Any]:
         self.traffic.n_passes += 1
@@ -160,33 +135,12 @@ class DaskBlocks(Blocks):
         tasks = {number: delayed(_OnPlainBlock(kernel, declared[number]), pure=False) for number in which}
         return [task(self._blocks[number], *own[number]) for number, task in tasks.items()]
 
-    def _compute(self, make_tasks: Callable[[], list[Any]]) -> list[Any]:
+    def _compute(self, tasks: list[Any]) -> list[Any]:
         # Dask warns about large graphs; these hold only the values that a pass needs.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
-            if self._cluster is None:
-                results = list(dask.base.compute(*make_tasks()))
-            else:
-                results = self._compute_on(self._cluster, make_tasks)
+            results = list(dask.base.compute(*tasks))
         self.traffic.n_up += count_bytes(results)
         return results
-
-    def _compute_on(self, cluster: Cluster, make_tasks: Callable[[], list[Any]]) -> list[Any]:
-        """Compute on a cluster; place the blocks again if all workers that held them are lost."""
-        for _ in range(N_PLACEMENTS):
-            try:
-                return cluster.compute(make_tasks(), self._placed_on)
-            except WorkersReplacedError:
-                logger.warning("All workers that held X are lost: its blocks are made again on other workers")
-                cluster.cancel(self._blocks)
-                del self._blocks
-            except LostClusterError:
-                cluster.raise_first_error(self._blocks)
-                raise
-        largest = int(np.diff(self.edges).max()) * self.shape[1 - self.axis] * self.dtype.itemsize
-        raise RuntimeError(
-            f"All workers of {cluster.name} were lost {N_PLACEMENTS} times in one pass over X. A block, up to "
-            f"{format_bytes(largest)}, probably does not fit into the memory of a worker: {SMALLER}."
-        )
 
 
 class _OnPlainBlock:
@@ -198,10 +152,6 @@ class _OnPlainBlock:
     def __call__(self, block: Any, *own: Any) -> Any:
         refuse_broken_sparse(block, self.declared.name)
         return self.kernel(as_plain_block(block, self.declared), *own)
-
-
-def _hold(block: Any) -> Any:
-    return block
 
 
 def _in_order(combine: Combine, *parts: Any) -> Any:

@@ -107,12 +107,12 @@ def _address(element: Any) -> tuple[int, int]:
     return info.fileno, info.addr
 
 
-def check_data_set(element: Any, *, may_refer: bool = False) -> None:
+def check_data_set(element: Any) -> None:
     """Raise an error for values in other files, for objects, and for chunks without sense."""
     name = name_of(element)
     if element.external or element.is_virtual:
         raise LayoutError(f"{name!r} has its values in another file, which is not read. Copy them into this one.")
-    if not may_refer and _holds_objects(element.dtype):
+    if _holds_objects(element.dtype):
         raise LayoutError(f"{name!r} holds {element.dtype} values that are neither numbers nor texts. Leave it out.")
     n_chunks = DataSet(element).n_chunks
     if n_chunks > MOST_CHUNKS:

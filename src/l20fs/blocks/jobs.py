@@ -96,8 +96,6 @@ def join(left: tuple[Any, ...], right: tuple[Any, ...]) -> tuple[Any, ...]:
 class Combined:
     """Combination of the results of several kernels, each by a function of its own."""
 
-    __name__ = "combined"
-
     def __init__(self, combines: list[Combine]) -> None:
         self.combines = combines
 

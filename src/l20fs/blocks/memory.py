@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,9 @@ LEAST_LIMIT = 2**27
 def memory_limit(max_memory: Any) -> int:
     """Return ``max_memory`` in bytes, see :func:`parse_bytes`; None is half of what this process may have.
 
-    This is the memory of the machine or, if it is less, the limit of a control group (Docker, Slurm, systemd) or of
-    ``ulimit``. It does not depend on what is free at the moment: the same fit is cut into the same blocks.
+    This is the memory of the machine (8 GB are assumed on Windows) or, if it is less, the limit of a control group (Docker,
+    Slurm, systemd) or of ``ulimit``. It does not depend on what is free at the moment: the same fit is cut into the same
+    blocks.
 
     Examples
     --------
@@ -77,25 +78,12 @@ def format_bytes(size: float) -> str:
     return f"{size:.0f} bytes"
 
 
-def of_psutil(ask: Callable[[Any], int]) -> int | None:
-    """Return what psutil answers on Windows and macOS; None where it is not installed.
-
-    It knows neither control groups nor ``ulimit``, so that Linux is asked directly.
-    """
-    try:
-        import psutil
-
-        return ask(psutil)
-    except (ImportError, OSError):
-        return None
-
-
 def _installed() -> int:
-    """Return the memory of this machine; 8 GB if it is unknown."""
+    """Return the memory of this machine; 8 GB if it is unknown, as on Windows."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
-        return of_psutil(lambda psutil: int(psutil.virtual_memory().total)) or 2**33
+        return 2**33
 
 
 def allowed_memory() -> int:
@@ -112,14 +100,14 @@ def available_memory() -> int | None:
 
 
 def _free() -> int | None:
-    """Return the free memory of this machine."""
+    """Return the free memory of this machine; None if it is unknown, as on Windows and macOS."""
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024
     except (OSError, ValueError, IndexError):
         pass
-    return of_psutil(lambda psutil: int(psutil.virtual_memory().available))
+    return None
 
 
 def _groups(root: Path = Path("/sys/fs/cgroup"), groups: Path = Path("/proc/self/cgroup")) -> Iterator[tuple[int, int]]:

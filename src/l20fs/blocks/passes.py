@@ -34,8 +34,6 @@ Combine = Callable[[Any, Any], Any]
 class Sum:
     """Sum of two results: arrays or, one by one, tuples of arrays."""
 
-    __name__ = "add"
-
     def __call__(self, left: Any, right: Any) -> Any:
         if isinstance(left, tuple):
             return tuple(self(one, other) for one, other in zip(left, right, strict=True))

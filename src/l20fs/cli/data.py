@@ -27,7 +27,7 @@ MEANING = {
 data_dir_option = click.option(
     "--data-dir",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder with the data sets.  [default: $L20FS_DATA_DIR, else a folder l20fs for caches]",
+    help="Folder with the data sets.  [default: $L20FS_DATA_DIR, else ~/.cache/l20fs]",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 

@@ -15,7 +15,6 @@ import scipy.sparse as sp
 
 from l20fs import Constraints, L20Selector
 from l20fs.blocks import FileBlocks, format_bytes
-from l20fs.blocks.memory import of_psutil
 from l20fs.cli.incoming import as_file, forget, is_there, refuse_twice
 from l20fs.cli.options import DataOptions, ModelOptions, ReadingOptions, flag
 from l20fs.cli.output import note, readable, working
@@ -124,7 +123,7 @@ def resident_memory() -> int:
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError, AttributeError):
-        return of_psutil(lambda psutil: int(psutil.Process().memory_info().rss)) or 0
+        return 0
 
 
 def logarithms(X: Any) -> Any:
@@ -157,10 +156,8 @@ def refuse_for_blocks(samples: Samples, options: ModelOptions, *, atlas: bool = 
         )
 
 
-def make_selector(
-    samples: Samples, options: ModelOptions, max_features: int, checkpoint: Path | None = None
-) -> BaseSelector:
-    """Return the unfitted selector, with features by index; a fit to a file uses ``checkpoint``."""
+def make_selector(samples: Samples, options: ModelOptions, max_features: int) -> BaseSelector:
+    """Return the unfitted selector, with features by index."""
     method = options.method
     if method not in SOLVERS:
         selector = supervised_methods()[method]()
@@ -188,7 +185,6 @@ def make_selector(
         exclude=_indices(features, "exclude", _without_left_out(samples, options.exclude)),
         constraints=make_constraints(features, options),
         feature_groups=groups and [_indices(features, "feature_groups", members) for members in groups.values()],
-        checkpoint=checkpoint if isinstance(samples.X, FileBlocks) else None,
     )
 
 

@@ -26,8 +26,8 @@ from l20fs.storage.files import Writer
 from l20fs.storage.result_folder import RUN, ResultFolder, versions
 from l20fs.text import counted
 
-#: Folders in the output folder: the resamples, the passes over a file that is read in blocks, and the folds.
-RESAMPLES, PASSES, FOLDS = "stability", "passes", "folds"
+#: Folder of the folds in the output folder.
+FOLDS = "folds"
 
 
 def describe_run(samples: Samples, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -70,12 +70,10 @@ def check_same_run(output: ResultFolder, run: dict[str, Any]) -> None:
         )
 
 
-def describe_kept(output: ResultFolder, n_resamples: int | None) -> str:
+def describe_kept(output: ResultFolder) -> str:
     """Say what an interrupted run left to be resumed; empty if that is nothing."""
-    numbers = {name: len(output.kept(name)) for name in (PASSES, FOLDS, RESAMPLES)}
-    kept = [counted(numbers[name], noun) for name, noun in ((PASSES, "part of the file"), (FOLDS, "fold")) if numbers[name]]
-    kept += [f"{numbers[RESAMPLES]} of {n_resamples} resamples"] if numbers[RESAMPLES] else []
-    return f"{', '.join(kept)} kept in {output.path}{os.sep}" if kept else ""
+    n_folds = len(output.kept(FOLDS))
+    return f"{counted(n_folds, 'fold')} kept in {output.path}{os.sep}" if n_folds else ""
 
 
 def write_results(output: ResultFolder, findings: Findings, content: Content) -> list[str]:

@@ -106,7 +106,7 @@ def select(data: str, **given: Any) -> None:
         tell(findings)
         note("Nothing was written; add -o DIR to keep the results and a report page.")
         return
-    with resumable(lambda: describe_kept(output, options.stability), "--resume"):
+    with resumable(lambda: describe_kept(output), "--resume"):
         samples = load(data, options, in_blocks=in_blocks)
         run_into(output, samples, options, describe_run(samples, arguments(data, options)))
 
@@ -114,7 +114,7 @@ def select(data: str, **given: Any) -> None:
 def run_into(output: OutputFolder, samples: Samples, options: SelectOptions, run: dict[str, Any]) -> None:
     """Run all steps, write the results into a folder and print them, unless a run there that is to be resumed is done."""
     from l20fs.cli.load import refuse_changed
-    from l20fs.cli.results import FOLDS, PASSES, RESAMPLES, check_same_run, write_results
+    from l20fs.cli.results import FOLDS, check_same_run, write_results
     from l20fs.cli.select_content import build_content
     from l20fs.cli.select_pipeline import run_selection
 
@@ -122,16 +122,16 @@ def run_into(output: OutputFolder, samples: Samples, options: SelectOptions, run
         if options.resume and not options.force:
             check_same_run(output, run)
         if not options.resume:
-            output.forget(RESAMPLES, PASSES, FOLDS)
+            output.forget(FOLDS)
         if options.resume and not (options.force or options.as_json) and not output.missing():
-            output.forget(PASSES, FOLDS)
+            output.forget(FOLDS)
             note(f"Nothing to do: the run in {output.path}{os.sep} is finished.")
             tell_page(output.path, open_page=options.open_page)
             return
         findings = run_selection(samples, options, run, output.path)
         refuse_changed(samples)
         names = write_results(output, findings, build_content(findings))
-        output.forget(PASSES, FOLDS)  # they are of no use after the fits
+        output.forget(FOLDS)  # they are of no use after the fits
     tell(findings)
     tell_results(output.path, names, open_page=options.open_page)
 

@@ -17,7 +17,7 @@ from l20fs.cli import NothingSelectedError
 from l20fs.cli.load import make_selector, nuisances_of, refuse_for_blocks
 from l20fs.cli.options import SelectOptions
 from l20fs.cli.output import WarningLog, log_of_blocks, note, progress, stated_warnings, working
-from l20fs.cli.results import FOLDS, PASSES, RESAMPLES
+from l20fs.cli.results import FOLDS
 from l20fs.cli.select_findings import Findings
 from l20fs.cli.select_sentences import data_warnings, warn_of_few_folds
 from l20fs.data.readers import DataError, Samples
@@ -42,7 +42,7 @@ MOST_COMPARED = 5000
 
 
 def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str, Any], folder: Path | None) -> Findings:
-    """Run all steps that the options ask for; passes, folds and resamples are kept in ``folder``."""
+    """Run all steps that the options ask for; folds are kept in ``folder``."""
     checkpoints = Checkpoints.of(folder, provenance)
     log = WarningLog(samples.notes)
     targets = summarise(samples.y)
@@ -67,7 +67,7 @@ def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str
         if shared is not None:
             shared.expect([])  # no further folds: halves need the memory of what is kept for them
         with log.step():
-            stability = resample(selector, k, samples, options, checkpoints.resamples)
+            stability = resample(selector, k, samples, options)
     atlas = None
     if options.atlas is not None:
         with working("All near-optimal panels"):
@@ -107,16 +107,14 @@ def tell_warnings(texts: Sequence[str]) -> None:
 
 
 class Checkpoints(NamedTuple):
-    """Places in which a run keeps its passes over a file, folds and resamples; None: it keeps none."""
+    """Places in which a run keeps its folds; None: it keeps none."""
 
-    passes: Path | None = None
     folds: FoldStore | None = None
-    resamples: Path | None = None
 
     @classmethod
     def of(cls, folder: Path | None, run: dict[str, Any]) -> Checkpoints:
         """Return those in an output folder, for a run of these data, options and versions."""
-        return cls() if folder is None else cls(folder / PASSES, FoldStore(folder / FOLDS, run), folder / RESAMPLES)
+        return cls() if folder is None else cls(FoldStore(folder / FOLDS, run))
 
 
 class Search(NamedTuple):
@@ -215,7 +213,7 @@ def fit_and_validate(
     n_features = samples.X.shape[1]
     k, rule = wanted_k(n_features, options)
     max_features = min(n_features, max(k, largest))
-    selector = make_selector(samples, options, max_features, checkpoints.passes)
+    selector = make_selector(samples, options, max_features)
     # Another method gives a ranking, of which the best k are taken; only the path knows an end before that.
     selector.set_params(n_features_to_select=k if isinstance(selector, L20Selector) else max_features)
     if isinstance(selector, L20Selector) and selector.constraints is not None and rule != "asked":
@@ -237,7 +235,7 @@ def shared_file(selector: BaseSelector, samples: Samples, targets: TargetSummary
     """Return a file that is read in blocks so that the fit and the folds share their passes; None for any other X."""
     if not (selector.takes_parts and samples.preprocess is None and is_blocks(samples.X)):
         return None
-    shared = share_samples(samples.X, getattr(selector, "checkpoint", None))
+    shared = share_samples(samples.X)
     if targets.n_folds(samples.groups) > 1:
         folds = targets.folds(samples.groups, seed=options.seed)
         shared.expect([*(fold.train for fold in folds), np.arange(len(samples.y))])
@@ -322,7 +320,7 @@ def cross_validate_choice(
     assert options.auto is not None
     with stated_warnings(), progress("Nested cross-validation", len(outer.folds)) as advance:
         return nested_scores(
-            without_checkpoint(selector),
+            selector,
             samples.X_before,
             samples.y,
             outer.up_to(options.max_features or outer.sizes[-1]),
@@ -339,18 +337,15 @@ def cross_validate_choice(
         )
 
 
-def resample(
-    selector: BaseSelector, k: int, samples: Samples, options: SelectOptions, resamples: Path | None
-) -> StabilitySelector:
+def resample(selector: BaseSelector, k: int, samples: Samples, options: SelectOptions) -> StabilitySelector:
     """Repeat the selection of k features on halves of the samples, as all of them were prepared: nothing is scored."""
     assert options.stability is not None
     with progress("Stability", options.stability) as advance:
         stability = StabilitySelector(
-            without_checkpoint(selector).set_params(n_features_to_select=k),
+            clone(selector).set_params(n_features_to_select=k),
             n_resamples=options.stability,
             random_state=options.seed,
             n_jobs=options.n_jobs,
-            checkpoint=resamples,
             callback=lambda _: advance(),
         )
         own = {"groups": samples.groups, "adjust_for": nuisances_of(samples)}
@@ -369,12 +364,6 @@ def list_panels(selector: BaseSelector, k: int, samples: Samples, eps: float | s
 def number_of_jobs(samples: Samples, options: SelectOptions) -> int:
     """Return the number of parallel fits; 1 for a file in blocks."""
     return 1 if isinstance(samples.X, FileBlocks) else options.n_jobs
-
-
-def without_checkpoint(selector: BaseSelector) -> BaseSelector:
-    """Return an unfitted copy that keeps no checkpoint: there are too many fits to keep what each reads."""
-    copy = clone(selector)
-    return copy.set_params(checkpoint=None) if isinstance(copy, L20Selector) else copy
 
 
 def describe_protocol(predictions: Predictions | None, samples: Samples) -> str | None:

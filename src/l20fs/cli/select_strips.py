@@ -53,7 +53,7 @@ def _of_numbers(findings: Findings, units: list[Array]) -> Strips:
 def _values(findings: Findings, units: list[Array]) -> Iterator[Array]:
     """Yield the values of the units up to the first one that is too large for a picture."""
     samples = findings.samples
-    X = samples.X if findings.has_groups else samples.measured  # few samples have values of all features of a group
+    X = samples.X if findings.has_groups else samples.X_before  # few samples have values of all features of a group
     for values in unit_values(X, units, standardised=findings.has_groups):
         if np.abs(values[np.isfinite(values)]).max(initial=0.0) > LARGEST:
             return

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from l20fs.data.readers import DataError, UnknownColumnError, read_table
 from l20fs.data.readers.arrays import Arrays, load_mat, load_npz
 from l20fs.data.readers.digest import read_file
-from l20fs.data.readers.limits import check_memory
 from l20fs.data.readers.table import Request
 from l20fs.typing import Array
 
@@ -59,11 +56,7 @@ def read_mat(file: Path) -> LabelledArrays:
 
 def _checked_arrays(found: Arrays, file: Path) -> LabelledArrays:
     assert found.y is not None  # missing labels are an error, unless there is a separate file of labels
-    X: Any = found.X
-    if sp.issparse(X):
-        check_memory(3 * 8 * X.shape[0] * X.shape[1], Request(file))
-        X = X.toarray()
-    return checked(X, found.y, file, found.class_names, found.feature_names)
+    return checked(found.X, found.y, file, found.class_names, found.feature_names)
 
 
 def checked(

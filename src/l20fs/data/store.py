@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
-from platformdirs import user_cache_dir
 
 from l20fs.data.builtin import load_srbct
 from l20fs.data.catalogue import Status, as_float32, class_codes, content_digest, judge, paper_sets
@@ -68,7 +67,7 @@ class LabelledSet:
 
 
 def find_data_dir(option: str | os.PathLike[str] | None = None) -> Path:
-    """Return the folder of data sets: ``option``, else ``$L20FS_DATA_DIR``, else the cache folder of the platform.
+    """Return the folder of data sets: ``option``, else ``$L20FS_DATA_DIR``, else ``~/.cache/l20fs``.
 
     The folder need not exist. Without a home folder it is ``l20fs-data`` in the current folder.
 
@@ -91,8 +90,10 @@ def find_data_dir(option: str | os.PathLike[str] | None = None) -> Path:
         return Path(option)
     if stated := os.environ.get(ENVIRONMENT):
         return Path(stated)
-    caches = Path(user_cache_dir("l20fs", appauthor=False, opinion=False))
-    return caches if caches.is_absolute() else Path("l20fs-data")  # without a home folder, "~" is not expanded
+    try:
+        return Path.home() / ".cache" / "l20fs"
+    except RuntimeError:  # of a user whom the system does not know
+        return Path("l20fs-data")
 
 
 def check_name(name: str) -> str:

@@ -33,10 +33,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from l20fs.blocks import Blocks, PassCache, format_bytes
+from l20fs.blocks import Blocks, format_bytes
 from l20fs.design.base import Columns, Design, Likely
 from l20fs.design.block_parts import SharedBlocks
-from l20fs.design.blocked import SMALL_GRAM, BlockDesign, BlockedMatrix, probe
+from l20fs.design.blocked import SMALL_GRAM, BlockDesign, BlockedMatrix
 from l20fs.design.column_scale import checked_scale
 from l20fs.design.columns import ColumnDesign
 from l20fs.design.dense import DenseDesign
@@ -82,7 +82,6 @@ __all__ = [
     "hold",
     "make_design",
     "pays_to_share",
-    "probe",
     "refuse_extreme_targets",
     "share_samples",
     "smallest_rooms",
@@ -166,10 +165,8 @@ def pays_to_share(X: Any) -> bool:
     return isinstance(X, Blocks) or is_device_array(X) or (isinstance(X, np.ndarray) and X.size >= LEAST_SHARED)
 
 
-def share_samples(X: Any, checkpoint: Any = None) -> Part:
+def share_samples(X: Any) -> Part:
     """Return all samples of an X that several fits share: each takes a part of them, ``samples[rows]``, as its X.
-
-    Passes over blocks leave their results in the folder ``checkpoint``, if there is one.
 
     Examples
     --------
@@ -178,7 +175,6 @@ def share_samples(X: Any, checkpoint: Any = None) -> Part:
     array([1.5])
     """
     if isinstance(X, Blocks):
-        X = X if checkpoint is None else PassCache(X, checkpoint, probe)
         shared: SharedSamples = SharedBlocks(X, _choose_design)
     else:
         shared = SharedDeviceMatrix(X) if is_device_array(X) else SharedMatrix(X)

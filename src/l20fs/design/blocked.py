@@ -373,8 +373,3 @@ def _columns_within(columns: Any, extent: slice) -> Columns:
     mean, rest, scale, far = columns
     is_in = (far >= extent.start) & (far < extent.stop)
     return Columns(mean[extent], rest[extent], scale[extent], far[is_in] - extent.start)
-
-
-def probe(blocks: Blocks) -> list[Array]:
-    """Return hashes of the blocks; takes a pass."""
-    return blocks.each(kernels.hashed, [() for _ in extents(blocks)])

@@ -13,7 +13,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from l20fs.design.tiles import BLOCK_ELEMENTS, THIN, strips, tiles
-from l20fs.storage.hashing import digest
 from l20fs.typing import Array
 
 #: Stored values of a sparse matrix that are copied at a time.
@@ -118,11 +117,6 @@ def group_sums(block: Any, group_of: Array, n_groups: int, masks: Array) -> tupl
             own = masks[:, samples].astype(np.float64)
             sums[group], counts[group] = raw_products(block[samples], own), own.sum(axis=1)
     return sums, counts
-
-
-def hashed(block: Any) -> Array:
-    """Return the hash of all values of a block."""
-    return np.frombuffer(bytes.fromhex(digest(block)), dtype=np.uint8)
 
 
 def centred_columns(block: Any, columns: Columns, places: Array) -> Array:

@@ -28,7 +28,6 @@ from l20fs.inputs.nuisances import with_nuisances
 from l20fs.inputs.targets import Targets, encode_targets, warn_of_numbers_as_labels, with_weights
 from l20fs.inputs.validation import (
     refuse_foreign_array,
-    refuse_masked,
     refuse_odd_tensor,
     refuse_other_width,
     validate_beside_blocks,
@@ -88,8 +87,6 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     takes_blocks: ClassVar[bool] = False
     #: Whether X may be a part of samples that several fits share (:mod:`l20fs.design.parts`).
     takes_parts: ClassVar[bool] = False
-    #: Folder of what passes over X have found, a parameter of some selectors.
-    checkpoint: Any = None
     #: Whether values of any size are fine, as they are where only their order or bins count.
     takes_any_size: ClassVar[bool] = False
     #: Whether the mean of numeric targets needs no explanation; a parameter of some selectors.
@@ -190,7 +187,6 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     def _validate_blocks(self, X: Any, y: Any, max_memory: Any) -> tuple[Blocks, Targets]:
         """Split X into blocks and validate them as far as possible without reading them."""
         X, names = (checked_array(X), names_of_columns(X)) if is_dask_frame(X) else (X, None)
-        refuse_masked(X, "X")
         blocks = as_blocks(X, max_memory)
         targets = self._encode(validate_beside_blocks(self, blocks, y))
         if names is not None:

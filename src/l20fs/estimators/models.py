@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any, Literal, Self
 
@@ -159,7 +158,7 @@ class L20Classifier(Scored, ClassifierMixin, _Model):
         None: nothing is computed, and :meth:`predict_proba` is not available. :class:`L20SelectorCV` has the folds anyway.
     ranking, max_features, certify, include, exclude, penalty_factor, feature_groups, constraints : various
         As in :class:`L20Selector`.
-    max_memory, checkpoint, callback : various
+    max_memory, callback : various
         As in :class:`L20Selector`.
 
     Attributes
@@ -215,7 +214,6 @@ class L20Classifier(Scored, ClassifierMixin, _Model):
         feature_groups: Any = None,
         constraints: Constraints | None = None,
         max_memory: int | str | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
         callback: Callable[[Stage], object] | Literal["print"] | None = None,
     ) -> None:
         super().__init__(
@@ -237,7 +235,6 @@ class L20Classifier(Scored, ClassifierMixin, _Model):
             feature_groups=feature_groups,
             constraints=constraints,
             max_memory=max_memory,
-            checkpoint=checkpoint,
             callback=callback,
         )
         self.calibration = calibration

@@ -16,7 +16,6 @@ from l20fs.evaluation.folds import OTHER_GROUPS
 from l20fs.evaluation.resampling import Pairs
 from l20fs.inputs.devices import Place, is_device_array
 from l20fs.inputs.targets import OneClassError, Targets, forget_absent_classes
-from l20fs.storage.keyed_store import Key, KeyedStore
 from l20fs.typing import Array
 
 
@@ -36,29 +35,10 @@ class Work(NamedTuple):
     metadata: dict[str, Array]
     pairs: Pairs
     units: Units
-    store: KeyedStore | None
     n_resamples: int
 
-    def stored(self) -> list[Picked | None]:
-        """Return the results of all resamples that are stored; None for the others."""
-        if self.store is None:
-            return [None] * self.n_resamples
-        keys = [self._key(self.store, resample) for resample in range(self.n_resamples)]
-        found = self.store.load_all(keys, max_bytes=16 * self.X.shape[1] + 1000)
-        return [each and Picked(np.array(each["order"], dtype=np.int32), each["size"]) for each in found]
-
     def pick(self, resample: int, rows: Array) -> Picked:
-        """Return the features that the selector finds on the samples of a resample, and store them."""
-        picked = self._compute(resample, rows)
-        if self.store is not None:
-            self.store.save(self._key(self.store, resample), {"order": picked.order.tolist(), "size": picked.size})
-        return picked
-
-    @staticmethod
-    def _key(store: KeyedStore, resample: int) -> Key:
-        return store.key(f"resample-{resample:05d}", resample)
-
-    def _compute(self, resample: int, rows: Array) -> Picked:
+        """Return the features that the selector finds on the samples of a resample."""
         selector = clone(self.selector)
         seed = self.pairs.selector_seed(resample)
         seedless = [name for name, value in selector.get_params().items() if _is_seed(name) and value is None]

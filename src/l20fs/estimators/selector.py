@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import numbers
-import os
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -15,7 +14,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from l20fs.blocks import Blocks, PassCache, comes_in_blocks, is_blocks, is_dask_frame, memory_limit
+from l20fs.blocks import Blocks, comes_in_blocks, is_blocks, is_dask_frame, memory_limit
 from l20fs.bounds.certificate import Certificate, certify_penalty, certify_selection, lower_bounds, support_loss
 from l20fs.defaults import (
     DEFAULT_CLASS_WEIGHT,
@@ -25,7 +24,7 @@ from l20fs.defaults import (
     DEFAULT_SCALE,
     DEFAULT_SOLVER,
 )
-from l20fs.design import Part, Scale, checked_units, probe
+from l20fs.design import Part, Scale, checked_units
 from l20fs.estimators.base import About
 from l20fs.estimators.feasibility import refuse_size, size_range
 from l20fs.estimators.near_optimal import (
@@ -142,10 +141,6 @@ class L20Selector(PathSelector):
         How much memory the fit may take where X comes in blocks, as a Dask array or from a file: a number of bytes, or a
         text such as ``"4G"``. A memory map (``numpy.load(file, mmap_mode="r")``) that is small against it is loaded. None:
         half of the memory of this machine, container or job (control groups, ``ulimit``).
-    checkpoint : path or None, default=None
-        A folder in which every pass over the blocks of X leaves its result, so that a fit that was interrupted or killed
-        is resumed when it is called again on the same data, with the same result to the last digit. Any X that
-        is dense is then taken in blocks. Delete the folder when it is no longer needed.
     callback : callable, "print" or None, default=None
         Called with the :class:`~l20fs.objective.stage.Stage` after each lambda; ``"print"`` prints a line.
 
@@ -245,7 +240,6 @@ class L20Selector(PathSelector):
         feature_groups: Any = None,
         constraints: Constraints | None = None,
         max_memory: int | str | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
         callback: Callable[[Stage], object] | Literal["print"] | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
@@ -266,7 +260,6 @@ class L20Selector(PathSelector):
         self.feature_groups = feature_groups
         self.constraints = constraints
         self.max_memory = max_memory
-        self.checkpoint = checkpoint
         self.callback = callback
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, adjust_for: Any = None) -> Self:
@@ -397,24 +390,15 @@ class L20Selector(PathSelector):
     def _validate(self, X: Any, y: Any) -> tuple[Any, Targets]:
         if isinstance(X, Part):
             return self._validate_part(X, y)
-        if self.checkpoint is None and not is_dask_frame(X) and not comes_in_blocks(X, self.max_memory):
-            return super()._validate(X, y)
-        self._refuse_what_needs_samples(X)
-        return self._validate_blocks(X, y, self.max_memory)
+        if is_dask_frame(X) or comes_in_blocks(X, self.max_memory):
+            return self._validate_blocks(X, y, self.max_memory)
+        return super()._validate(X, y)
 
     def _encode(self, y: Array) -> Targets:
         targets = super()._encode(y)
         if self.task == "auto" and not self.needs_labels:
             warn_of_numbers_as_labels(targets)
         return targets
-
-    def _refuse_what_needs_samples(self, X: Any) -> None:
-        """Raise an error for options that are not available for a matrix in blocks."""
-        if self.checkpoint is not None and not comes_in_blocks(X, self.max_memory) and not isinstance(X, np.ndarray):
-            raise TypeError(
-                f"checkpoint={os.fspath(self.checkpoint)!r} with X in a {type(X).__name__} is not available: it is for "
-                "matrices that are read in blocks. Use a NumPy array, a Dask array or a file, or no checkpoint."
-            )
 
     def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
         problem = self._make_problem(X, targets)
@@ -458,8 +442,6 @@ class L20Selector(PathSelector):
         """Return the data term, which sets constant features aside without a copy of X."""
         if is_blocks(X) or (isinstance(X, Part) and X.is_in_blocks):
             self._refuse_before_reading(X, targets)
-        if is_blocks(X) and self.checkpoint is not None:
-            X = PassCache(X, self.checkpoint, probe)
         return make_problem(
             X,
             targets.Y,

@@ -350,7 +350,7 @@ class L20SelectorCV(SearchedSelector):
         steps = Preprocessing(self.preprocess, routed.get("preprocess", {}).get("fit_transform", {}))
         self.preprocess_, samples, parts = steps.apply(samples, folds, self.n_jobs)
         if parts is None:
-            samples = replace(samples, X=shared_if_faster(samples.X, self.n_jobs, self._template.checkpoint))
+            samples = replace(samples, X=shared_if_faster(samples.X, self.n_jobs))
         announce(samples, folds)
         return samples, folds, parts
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import numbers
-import os
 import warnings
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -18,7 +17,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from l20fs.blocks import comes_in_blocks, is_blocks, is_dask_frame, refuse_blocks
-from l20fs.design import Part, probe
+from l20fs.design import Part
 from l20fs.estimators.base import About, BaseSelector, ranks_of
 from l20fs.estimators.resampled import Picked, Work, find_units
 from l20fs.estimators.scoring import ScoringSelector, SolvesForOneK
@@ -28,11 +27,9 @@ from l20fs.evaluation.parallel import results_of, results_together, shared_if_fa
 from l20fs.evaluation.resampling import plan_pairs
 from l20fs.evaluation.stability_index import Bound, Stability, expected_false, nogueira
 from l20fs.inputs.constraints import by_index
-from l20fs.inputs.devices import as_numpy, is_device_array
+from l20fs.inputs.devices import is_device_array
 from l20fs.inputs.targets import Targets, encode_targets, warn_of_numbers_as_labels
 from l20fs.inputs.validation import check_choice, check_number, validate_device_input, validate_input
-from l20fs.storage.files import writable_folder
-from l20fs.storage.keyed_store import KeyedStore
 from l20fs.typing import Array, Size
 
 if TYPE_CHECKING:
@@ -41,10 +38,6 @@ if TYPE_CHECKING:
 
 #: With so many resamples a frequency is known to 0.1 %.
 MOST_RESAMPLES = 10**6
-
-
-#: Resamples that run side by side where a checkpoint keeps them: so many are lost if the run is interrupted.
-MOST_UNSTORED = 25
 
 
 class ResampleProgress(NamedTuple):
@@ -91,10 +84,6 @@ class StabilitySelector(BaseSelector):
         Number of processes, as in scikit-learn; the result does not depend on it. None, or 1: halves of a large dense X are
         fitted side by side in one process and share their products with X; so are those of files, Dask arrays and devices,
         for any number.
-    checkpoint : path or None, default=None
-        Folder for one small file per resample. A fit that was interrupted goes on where it stopped, and one with more
-        resamples uses those that are there; files of other data or another configuration are left alone. Needs a whole
-        number as ``random_state``.
     callback : callable or None, default=None
         Called with :class:`ResampleProgress` after each resample.
     verbose : int, default=0
@@ -175,7 +164,6 @@ class StabilitySelector(BaseSelector):
         threshold: float = 0.6,
         random_state: Any = None,
         n_jobs: int | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
         callback: Callable[[ResampleProgress], object] | None = None,
         verbose: int = 0,
     ) -> None:
@@ -186,7 +174,6 @@ class StabilitySelector(BaseSelector):
         self.threshold = threshold
         self.random_state = random_state
         self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
         self.callback = callback
         self.verbose = verbose
 
@@ -238,36 +225,26 @@ class StabilitySelector(BaseSelector):
         metadata = {name: values for name, values in given.items() if values is not None}
         if groups is not None and has_fit_parameter(selector, "groups"):
             metadata["groups"] = np.asarray(groups)
-        store = None
-        if self.checkpoint is not None:
-            draws = {"seed": pairs.seed, "fraction": pairs.fraction, "units": pairs.units, "counted": self._units.of}
-            whole = X.whole() if isinstance(X, Part) else X
-            data = probe(whole) if is_blocks(whole) else as_numpy(whole)
-            causes = {"selector": selector, "X": data, "y": y, "metadata": metadata, **draws}
-            store = KeyedStore(writable_folder(self.checkpoint, "checkpoint"), causes)
         X = shared_if_faster(X, self.n_jobs) if getattr(selector, "takes_parts", False) else X
-        self._keep_picked(self._run(Work(selector, X, y, metadata, pairs, self._units, store, int(self.n_resamples))))
+        self._keep_picked(self._run(Work(selector, X, y, metadata, pairs, self._units, int(self.n_resamples))))
 
     def _run(self, work: Work) -> list[Picked]:
         """Run all resamples and report progress; results are in order."""
-        stored = work.stored()
-        missing = ((resample, work.pairs.rows(resample)) for resample, picked in enumerate(stored) if picked is None)
         found: list[Picked] = []
-        with closing(self._picked(work, missing)) as results:
-            for picked in stored:
-                found.append(next(results) if picked is None else picked)
+        with closing(self._picked(work)) as results:
+            for picked in results:
+                found.append(picked)
                 self._report(ResampleProgress(len(found), work.n_resamples))
         return found
 
-    def _picked(self, work: Work, missing: Iterator[tuple[int, Array]]) -> Generator[Picked, None, None]:
-        """Return the results of some resamples, computed side by side."""
+    def _picked(self, work: Work) -> Generator[Picked, None, None]:
+        """Return the results of all resamples, computed side by side."""
+        resamples = ((resample, work.pairs.rows(resample)) for resample in range(work.n_resamples))
         if isinstance(work.X, Part):
-            # What is stored is stored when all that run side by side are done.
-            most = None if work.store is None else MOST_UNSTORED
-            return results_together(work.pick, list(missing), work.X, most=most)
+            return results_together(work.pick, list(resamples), work.X)
         # A file is read by this process, where its blocks are worked on side by side; so are arrays on a device.
         is_here = is_blocks(work.X) or is_device_array(work.X)
-        return results_of(work.pick, missing, 1 if is_here else self.n_jobs)
+        return results_of(work.pick, resamples, 1 if is_here else self.n_jobs)
 
     def _report(self, progress: ResampleProgress) -> None:
         if self.verbose:
@@ -483,10 +460,6 @@ class StabilitySelector(BaseSelector):
             raise TypeError(
                 f"selector is a Pipeline, which has no ranking_. Give its last step alone, and put the others in front: "
                 f"make_pipeline(..., StabilitySelector({last}(...)))."
-            )
-        if self.checkpoint is not None and not isinstance(self.random_state, numbers.Integral):
-            raise ValueError(
-                f"random_state={self.random_state!r} with a checkpoint: a resumed run would be another. Use a whole number."
             )
 
     def _selector(self) -> Any:

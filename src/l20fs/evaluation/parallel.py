@@ -39,10 +39,10 @@ def results_of(
             results.close()
 
 
-def shared_if_faster(X: Any, n_jobs: int | None, checkpoint: Any = None) -> Any:
+def shared_if_faster(X: Any, n_jobs: int | None) -> Any:
     """Return all samples of X as fits share them, or X itself where fits one by one, or in processes, are faster."""
     in_processes = isinstance(X, np.ndarray) and effective_n_jobs(n_jobs) > 1
-    return share_samples(X, checkpoint) if pays_to_share(X) and not in_processes else X
+    return share_samples(X) if pays_to_share(X) and not in_processes else X
 
 
 def results_together(
@@ -51,12 +51,11 @@ def results_together(
     samples: Part,
     *,
     silence: Callable[[], AbstractContextManager[Any]] = nullcontext,
-    most: int | None = None,
     beside: Sequence[Callable[[], object]] = (),
 ) -> Generator[Any, None, None]:
     """Call a function that fits to parts of shared samples with each of the arguments, and yield the results in order.
 
-    As many fits as memory allows, or ``most``, walk side by side, and share their products with X; those inside such a fit
+    As many fits as memory allows walk side by side, and share their products with X; those inside such a fit
     run one after the other. Warnings are silenced for all of them at once, since filters belong to the process and not to a
     thread. Calls ``beside`` them, such as the fit to all samples, walk with the first ones, and their results are dropped.
     """
@@ -69,7 +68,7 @@ def results_together(
 
     calls: list[Callable[[], Any]] = [partial(_in_config, config, function, *given) for given in arguments]
     others = [partial(_in_config, config, other) for other in beside]
-    n_at_once = min(samples.shared.n_at_once, most or len(calls) + len(others) or 1)
+    n_at_once = min(samples.shared.n_at_once, len(calls) + len(others) or 1)
     n_first = max(1, n_at_once - len(others))
     for group in [calls[:n_first], *(calls[start : start + n_at_once] for start in range(n_first, len(calls), n_at_once))]:
         with silence():

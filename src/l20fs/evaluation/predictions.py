@@ -228,7 +228,7 @@ def predictions_by_k(
     may_share = preprocess is None and predictor.takes_parts
     X = _by_samples(X, may_share=may_share)
     if may_share:
-        X = shared_if_faster(X, n_jobs, predictor.checkpoint)
+        X = shared_if_faster(X, n_jobs)
     samples = Samples(X, labels, nuisances=nuisances)
     collected = _Collected(targets, len(sizes), judges)
     if isinstance(targets, Classes) and collected.values is None:

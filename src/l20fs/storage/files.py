@@ -178,23 +178,6 @@ def _remove_if_dead(part: str) -> None:
 # --------------------------------------------------------------------------------------------------------------- folders
 
 
-def writable_folder(folder: str | os.PathLike[str], parameter: str) -> Path:
-    """Return a writable folder, created if necessary; ``parameter`` is for the error."""
-    if not isinstance(folder, str | os.PathLike) or not os.fspath(folder):
-        raise TypeError(f"{parameter}={folder!r} is not a folder. Give the path of one, or None.")
-    path = Path(folder)
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path):
-            pass
-    except (OSError, ValueError) as error:  # a name with a null byte is a ValueError
-        reason = getattr(error, "strerror", None) or error
-        raise OSError(
-            f"{parameter}={os.fspath(folder)!r} cannot be written to ({reason}). Give a writable folder."
-        ) from error
-    return path
-
-
 def check_writable(folder: Path, option: str = "-o", *, given: Path | None = None) -> None:
     """Raise an error for a folder that cannot be written to, or not be made, before any work is done.
 

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 #: Parameters of estimators that have no effect on the result.
-WITHOUT_EFFECT = frozenset({"callback", "verbose", "n_jobs", "checkpoint", "max_memory"})
+WITHOUT_EFFECT = frozenset({"callback", "verbose", "n_jobs", "max_memory"})
 
 #: Bytes hashed at a time: no copy of the whole data is made.
 BLOCK = 2**24
@@ -43,8 +43,8 @@ def describe(value: Any, name: str) -> Any:
         parameters = {key: part for key, part in value.get_params(deep=False).items() if key not in WITHOUT_EFFECT}
         return [f"{type(value).__module__}.{type(value).__qualname__}", describe(parameters, name)]
     raise TypeError(
-        f"{name} is a {type(value).__name__}, which a checkpoint cannot compare with that of a later run. "
-        "Use a number, a string, an array or an estimator instead, or no checkpoint."
+        f"{name} is a {type(value).__name__}, which cannot be compared with that of a later run. "
+        "Use a number, a string, an array or an estimator instead."
     )
 
 

@@ -63,7 +63,7 @@ LAYOUTS = {
     "select": Layout(
         ("selection.tsv", "path.npz", "cv.tsv", "stability.tsv", "panel.json", "report.json", "report.html", RUN),
         ("selection.tsv", "panel.json", "report.json"),
-        {"stability": "resample-*.json", "passes": "pass-*.npz", "folds": "fold-*.npz"},
+        {"folds": "fold-*.npz"},
     ),
     "compare": Layout(
         ("rows.csv", *_each("comparison", "stability", "time", "curves-*", "summary"), "report.html", RUN),

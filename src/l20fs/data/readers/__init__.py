@@ -162,7 +162,7 @@ def read_table(
         Names or patterns (``*``, ``?``) of columns that are left out, besides those of text.
     features : sequence of str, optional
         Names or patterns of the features to read; None: all.
-    duplicates : {"refuse", "mean", "max-variance", "first", "number"}, optional
+    duplicates : {"refuse", "mean", "first", "number"}, optional
         What happens to features of the same name; None: they are numbered.
     missing : {"refuse", "drop", "median", "knn"}, optional
         What happens to missing values; None: they are replaced by medians. ``"drop"`` leaves out their features. ``X`` has
@@ -279,7 +279,7 @@ def _table(contents: Contents, kind: detect.Kind, request: Request) -> Samples:
     nuisances = nuisances_of(contents, request)
     prepared = prepare(contents, n_missing, request)
     for names, thing in (
-        (prepared.feature_names, "feature"),
+        (contents.feature_names, "feature"),
         (contents.sample_names or (), "sample"),
         (() if targets.dtype.kind == "f" else targets.tolist(), "class"),
         (() if groups is None else groups.tolist(), "group"),
@@ -290,7 +290,7 @@ def _table(contents: Contents, kind: detect.Kind, request: Request) -> Samples:
     return Samples(
         X=prepared.X,
         y=targets,
-        feature_names=prepared.feature_names,
+        feature_names=contents.feature_names,
         sha256="",
         sample_names=contents.sample_names,
         groups=groups,
@@ -301,7 +301,7 @@ def _table(contents: Contents, kind: detect.Kind, request: Request) -> Samples:
             *request.log.notes,
             *note_on_numbers(targets, what, request),
             *note_on_spelling(targets, groups, request),
-            *note_on_dates(prepared.feature_names),
+            *note_on_dates(contents.feature_names),
             *note_on_metadata(contents.X, contents.feature_names, request),
         ),
         format=contents.format or kind.name,

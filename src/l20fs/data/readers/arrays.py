@@ -12,20 +12,19 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from l20fs.data.matlab import read_variables
-from l20fs.data.matlab_hdf5 import StoredVariable, is_hdf5, read_stored
+from l20fs.data.matlab import Variable, read_variables
 from l20fs.data.readers.in_blocks import left_in_file
 from l20fs.data.readers.limits import check_memory, memory_for, most_unpacked
 from l20fs.data.readers.npy import Archive, check_header
 from l20fs.data.readers.svmlight import label_texts, numbered_names
-from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, find, first_line, require
+from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, find, first_line
 from l20fs.text import listed
 from l20fs.typing import Array
 
 #: Conventional names of values and labels, without regard to case.
 VALUES, LABELS = ("x", "fea", "data"), ("y", "gnd", "label", "labels")
 
-#: Variables with names.
+#: Arrays with names.
 NAMES = ("class_names", "feature_names", "sample_names")
 
 #: Memory that reading a .npy file takes, in bytes per byte of the file.
@@ -140,35 +139,26 @@ def load_npz(content: bytes, request: Request) -> Arrays:
 
 
 def load_mat(content: bytes, request: Request) -> Arrays:
-    """Load the variables X and Y (or fea and gnd, data and label) of a MATLAB file, and names if there are any."""
+    """Load the variables X and Y (or fea and gnd, data and label) of a MATLAB file."""
+    if content.startswith(b"MATLAB 7.3"):
+        raise DataError(f"{request.name}: a MATLAB 7.3 file (HDF5). Save it with -v7, or as CSV.")
     try:
-        if not is_hdf5(content):
-            return _arrays_of(read_variables(content), len(content), request)
-        with require("h5py", "io", request).File(io.BytesIO(content), "r") as stored:
-            return _arrays_of(read_stored(stored), len(content), request)
+        return _arrays_of(read_variables(content), len(content), request)
     except (DataError, UnknownColumnError, MemoryError):
         raise
-    except Exception as error:  # of struct, zlib and HDF5, whose errors are of many kinds
+    except Exception as error:  # of struct and zlib, whose errors are of many kinds
         raise DataError(f"{request.name}: not a MATLAB file that can be read ({first_line(error)}).") from error
 
 
-def _arrays_of(variables: Mapping[str, Any], n_bytes: int, request: Request) -> Arrays:
+def _arrays_of(variables: Mapping[str, Variable], n_bytes: int, request: Request) -> Arrays:
     """Read the variables that are needed, after a check of the memory that the values take."""
     values, labels, beside = find_variables(variables, request)
     most = min(most_unpacked(n_bytes), memory_for(request) or 2**62)
     needed = sum(variables[name].memory for name in (values, labels, *beside) if name is not None)
     check_memory(3 * min(most_unpacked(n_bytes), needed), request)
-    missing = getattr(variables[values], "missing", "")
-    if missing:
-        request.guess(None, None, f"{missing} were never written and count as zeros")
     X, y = (None if name is None else variables[name].array(most) for name in (values, labels))
-    names = {
-        name: [text.strip() for text in _texts(variables[name].array(most), name, request)]
-        for name in NAMES
-        if name in variables and isinstance(variables[name], StoredVariable)
-    }
     of_samples = {name: variables[name].array(most) for name in beside}
-    return Arrays(X, y, beside=of_samples, target_name=labels or "", **names)
+    return Arrays(X, y, beside=of_samples, target_name=labels or "")
 
 
 def find_variables(names: Iterable[str], request: Request) -> tuple[str, str | None, list[str]]:

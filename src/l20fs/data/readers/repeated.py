@@ -14,7 +14,7 @@ from l20fs.data.readers.table import Contents, DataError, Request, refuse_repeat
 from l20fs.text import by_number, counted, listed
 from l20fs.typing import Array
 
-WAYS_OUT = " Or let it be done: --duplicates number, mean, max-variance or first."
+WAYS_OUT = " Or let it be done: --duplicates number, mean or first."
 
 
 def numbered_names(names: Sequence[str]) -> list[str]:
@@ -51,10 +51,7 @@ def number_features(names: Sequence[str], request: Request) -> list[str]:
 
 
 def settle_features(contents: Contents, request: Request) -> Contents:
-    """Return the contents with one feature of each name, or raise an error for repeated ones, as the request says.
-
-    Of ``"max-variance"`` all features are kept: the training samples decide which of them stands for its name.
-    """
+    """Return the contents with one feature of each name, or raise an error for repeated ones, as the request says."""
     rule = request.duplicates_rule
     if rule == "refuse":
         refuse_repeated(contents.feature_names, "feature", request, WAYS_OUT)
@@ -70,20 +67,14 @@ def settle_features(contents: Contents, request: Request) -> Contents:
         "number": f"they are numbered, as in {next(iter(request.numbered))!r}",
         "mean": "the mean of the features of one name is taken",
         "first": "the first feature of each name is taken",
-        "max-variance": "the feature with the largest variance in the training samples stands for its name",
     }
     if rule != "number" and isinstance(contents.X, FileBlocks):
         raise DataError(
             f"{request.name}: {text}, and --duplicates {rule} needs the table in memory, but it is read in blocks. Use "
             "--duplicates number, or allow more memory (--max-memory)."
         )
-    if rule == "max-variance" and request.needed is not None:
-        raise DataError(
-            f"{request.name}: {text}, and new samples do not say which of them stood for its name in training. Remove the "
-            "others, or use --duplicates first or mean."
-        )
     request.tell("duplicates", rule, f"{text}; {done[rule]}")
-    if rule not in ("mean", "first"):
+    if rule == "number":
         return contents
     names, codes = grouped(in_file)
     X = mean_of_groups(contents.X, codes) if rule == "mean" else contents.X[:, np.unique(codes, return_index=True)[1]]

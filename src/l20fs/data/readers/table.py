@@ -121,22 +121,13 @@ class Samples:
 
     @property
     def X_before(self) -> Matrix:
-        """Values before :attr:`preprocess`, which is fitted in every fold; X if there is none."""
+        """Values before :attr:`preprocess`, which is fitted in every fold; X if there is none. Some may be missing (NaN)."""
         return self.X if self.unprepared is None else self.unprepared.X
 
     @property
     def preprocess(self) -> Any:
         """Unfitted transformer that prepares the values, None if they need none."""
         return None if self.unprepared is None else self.unprepared.transformer
-
-    @property
-    def measured(self) -> Matrix:
-        """Values of the same features as X, without those that were filled in: they are missing (NaN)."""
-        if not self.missing:
-            return self.X
-        if self.X_before.shape == self.X.shape:
-            return self.X_before
-        return clone(self.preprocess[:-1]).fit_transform(self.X_before)  # features that stand for a name
 
     def mapped(self, function: Callable[[Matrix], Matrix]) -> Samples:
         """Return the samples with a function of all values, which are then prepared anew.
