@@ -10,13 +10,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import slow_enumeration
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from supports import loss_of, powers_of_ten, problems
 
 from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector
-from l20fs.bounds.enumeration import enumerate_panels
 from l20fs.data import make_planted
 from l20fs.estimators.near_optimal import SearchLimits, find_panels, loss_noise, share_of
 from l20fs.objective.least_squares import LeastSquares
@@ -109,21 +107,6 @@ def test_the_atlas_is_that_of_brute_force(instance):
     cheapest = atlas.cheapest(costs)
     assert cheapest.rank - 1 == totals.index(min(totals))
     assert set(penalty.unit_of[cheapest.features].tolist()) == panels[cheapest.rank - 1]
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_search_is_that_of_its_slow_twin(seed):
-    """More features than brute force can try."""
-    random = np.random.default_rng(seed)
-    X = random.standard_normal((40, 40)) + random.standard_normal((40, 1))
-    problem = LeastSquares(X, np.eye(3)[random.integers(3, size=40)], ridge=20.0)
-    fast, slow = (engine(problem, 4, eps=0.001) for engine in (enumerate_panels, slow_enumeration.enumerate_panels))
-    assert fast.is_complete
-    assert slow.is_complete
-    assert fast.n_panels == slow.n_panels > 1
-    np.testing.assert_array_equal(fast.panels, slow.panels)
-    np.testing.assert_array_equal(fast.counts, slow.counts)
-    np.testing.assert_allclose(fast.losses, slow.losses)
 
 
 def tall(n=300, strength=1.0, weights=None):
