@@ -48,10 +48,8 @@ FOLDS = StratifiedKFold(3, shuffle=True, random_state=0)
 @parametrize_with_checks(
     [
         L20SelectorCV(cv=3, max_features=5),
-        L20SelectorCV(2, cv=3, sizes=[1, 3], ridge=[0.1, 10.0]),
         L20SelectorCV("best", cv=3, estimator=KNeighborsClassifier(3), sizes=[2, 4]),
         L20SelectorCV("best", cv=3, task="regression"),
-        L20SelectorCV("1se", cv=3, alpha=[0.1, 1.0]),
     ],
     expected_failed_checks=lambda selector: (
         array_api_failures(selector)

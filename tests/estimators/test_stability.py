@@ -57,9 +57,7 @@ def expected_failures(estimator):
 @parametrize_with_checks(
     [
         StabilitySelector(n_resamples=4),
-        StabilitySelector(L20Selector(2), 3, n_resamples=4),
         StabilitySelector(methods.FisherScore(2), n_resamples=4),
-        StabilitySelector(methods.UDFS(2), n_resamples=2, fraction=0.4),
     ],
     expected_failed_checks=expected_failures,
 )

@@ -432,9 +432,7 @@ def expected_failures(selector):
 @pytest.mark.filterwarnings("ignore:The search for the number of features ended at its limit")
 @parametrize_with_checks(
     [
-        L20SelectorCV(cv=3, max_features=5, preprocess=StandardScaler()),
         L20SelectorCV(2, cv=3, sizes=[1, 2], preprocess=make_pipeline(SimpleImputer(), StandardScaler())),
-        L20SelectorCV("best", cv=3, task="regression", max_features=5, preprocess=SimpleImputer()),
     ],
     expected_failed_checks=expected_failures,
 )

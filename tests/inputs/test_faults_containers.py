@@ -16,6 +16,8 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 import zarr
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from samples import SOLVERS, assert_same_fit, make_data, make_frame, make_solver
 from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
@@ -99,8 +101,6 @@ def test_e11_arrays_of_dates_are_refused_with_a_recipe(dtype):
         L20Selector(3).fit(X, make_data()[1])
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("shape", [(60, 12), (600, 500)])
 @pytest.mark.parametrize(
     "lay_out",
     [
@@ -112,6 +112,8 @@ def test_e11_arrays_of_dates_are_refused_with_a_recipe(dtype):
     ],
     ids=["fortran", "every second row", "left half", "negative strides", "other byte order"],
 )
+@given(shape=st.sampled_from([(60, 12), (600, 500)]), solver=st.sampled_from(SOLVERS))
+@settings(max_examples=5)
 def test_e12_memory_layout_changes_neither_result_nor_input(lay_out, shape, solver):
     X, y = make_data(0, *shape)
     other = lay_out(X)
@@ -175,9 +177,9 @@ SPARSE_FORMS = [
 ]
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("scale", ["none", "zscore", "moderated"])
 @pytest.mark.parametrize("form", SPARSE_FORMS)
+@given(scale=st.sampled_from(["none", "zscore", "moderated"]), solver=st.sampled_from(SOLVERS))
+@settings(max_examples=6)
 def test_e13_sparse_forms_give_the_same_as_dense(form, scale, solver, rtol):
     X, y = make_data()
     X[np.random.default_rng(1).random(X.shape) < 0.5] = 0.0

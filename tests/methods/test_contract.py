@@ -31,29 +31,7 @@ pytestmark = [
 ]
 
 
-# Other ways of working that a method offers; they meet the same checks as the defaults.
-VARIANTS = [
-    methods.ReliefF(variant="nearest"),
-    methods.ReliefF(variant="feast"),
-    methods.MRMR(variant="miq", binning="quantile"),
-    methods.MRMR(variant="fcq"),
-    methods.MRMR(variant="fcd"),
-    methods.RFS(bias="unpenalised"),
-    methods.RFS(accelerate=False),
-    methods.RLSR(p=0.5),
-    methods.RPMFS(init="random"),
-    methods.L21(ranking="norm"),
-    methods.LassoOVR(ranking="norm"),
-    methods.InformationGain(binning="width"),
-    methods.SVMRFE(scale="none", step=1),
-    L20Selector(solver="swap"),
-    L20Selector(solver="sbr", ridge=0.0, scale="none", class_weight=None),
-    L20Selector(solver="ahiht"),
-    L20Selector(solver="hiht", scale="zscore", ridge=0.1),
-]
-
-
-@parametrize_with_checks([selector() for selector in CLASSES] + VARIANTS, expected_failed_checks=array_api_failures)
+@parametrize_with_checks([selector() for selector in discover().values()], expected_failed_checks=array_api_failures)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
