@@ -129,26 +129,3 @@ def test_x_may_be_anywhere(place, shape, dtype, shift):
         best = min(loss for panel, (loss, _) in all_panels(problem, penalty).items() if len(panel) <= 3)
         assert found.certificate_.lower_bound <= best
         assert set(found.certificate_.proved_out) == set(expected.certificate_.proved_out)
-
-
-@pytest.mark.parametrize("axis", [0, 1])
-def test_without_a_ridge_blocks_have_a_bound_that_holds(axis):
-    X, y = make_counts(5, 40, 6)
-    found = L20Selector(2, certify=True, ridge=0.0).fit(cut(X, axis, 2), y)
-    expected = L20Selector(2, certify=True, ridge=0.0).fit(X, y)
-    assert 0.0 <= found.certificate_.lower_bound <= expected.certificate_.lower_bound * (1.0 + 1e-9)
-
-
-@pytest.mark.parametrize(("shape", "axis", "most"), [((30, 400), 1, 3), ((600, 100), 0, 0)], ids=["columns", "samples"])
-def test_a_certificate_takes_few_passes_over_blocks(shape, axis, most):
-    """No more than the fit of blocks of columns, by a small factor; and none by the products that the fit has computed."""
-    X, y = make_counts(6, *shape)
-    blocks, n_loads = cut(X, axis, 4), []
-    load = blocks.load
-    for certify in (False, True):
-        loads = []
-        blocks.load = lambda span, loads=loads: loads.append(span) or load(span)
-        L20Selector(10, ridge=10.0, certify=certify).fit(blocks, y)
-        n_loads.append(len(loads))
-    assert 0 < n_loads[0]
-    assert n_loads[1] <= (1 + most) * n_loads[0]

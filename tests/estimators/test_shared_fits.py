@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import cache, partial
 
 import numpy as np
@@ -16,12 +15,8 @@ from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from l20fs import L20Classifier, L20Selector, L20SelectorCV, StabilitySelector
-from l20fs.blocks import FileBlocks, as_blocks
-from l20fs.design import Part
-from l20fs.design.meeting import Meeting
+from l20fs.blocks import as_blocks
 from l20fs.evaluation import engine, parallel
-from l20fs.evaluation.folds import Fold, make_stratified_folds
-from l20fs.evaluation.predictions import nested_scores, predictions_by_k
 
 N_SAMPLES, N_FEATURES = 90, 30
 
@@ -63,10 +58,6 @@ CONTAINERS = {
     "Dask, columns": partial(dask_array, chunks=(-1, 8)),
     "Dask frame": dask_frame,
 }
-FEW = ["in memory", "sparse blocks of samples", "Dask, columns"]
-
-in_each_container = pytest.mark.parametrize("container", CONTAINERS)
-in_few_containers = pytest.mark.parametrize("container", FEW)
 
 
 @pytest.fixture
@@ -255,94 +246,8 @@ def test_halves_take_no_more_passes_than_a_fit_to_one(monkeypatch):
     assert n_passes[1] <= 1.5 * n_passes[0]
 
 
-@in_few_containers
-def test_warnings_are_those_of_the_fit_to_all_samples(container, share, tmp_path):
-    """A class that lies in one batch, and features that are constant, are told once, and not by each fold."""
-    X, y = make_samples()
-    share()
-    X, batch = CONTAINERS[container](X, tmp_path), (y == 2).astype(int)
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        L20SelectorCV(2, max_features=3, cv=3).fit(X, y, adjust_for=batch)
-    assert [str(each.message)[:34] for each in told] == ["adjust_for explains class '2' alto"]
-
-
-@in_few_containers
-def test_progress_is_told_after_each_path(container, share, tmp_path, capsys):
-    X, y = make_samples()
-    share()
-    told, resamples = [], []
-    X = CONTAINERS[container](X, tmp_path)
-    L20SelectorCV(2, max_features=3, cv=3, callback=told.append, verbose=1).fit(X, y)
-    assert [tuple(each) for each in told] == [(1, 3), (2, 3), (3, 3)]
-    StabilitySelector(L20Selector(2), n_resamples=4, random_state=0, callback=resamples.append, verbose=1).fit(X, y)
-    assert [tuple(each) for each in resamples] == [(1, 4), (2, 4), (3, 4), (4, 4)]
-    assert capsys.readouterr().out.splitlines() == [
-        *(f"[L20SelectorCV] {n} of 3 paths" for n in (1, 2, 3)),
-        *(f"[StabilitySelector] {n} of 4 resamples" for n in (1, 2, 3, 4)),
-    ]
-
-
 def interrupt(progress):
     raise KeyboardInterrupt
-
-
-@in_few_containers
-def test_an_interrupt_leaves_the_estimator_as_it_was(container, share, tmp_path):
-    X, y = make_samples()
-    share()
-    X = CONTAINERS[container](X, tmp_path)
-    for selector in (L20SelectorCV(2, max_features=3, cv=3), StabilitySelector(L20Selector(2), n_resamples=4)):
-        with pytest.raises(KeyboardInterrupt):
-            selector.set_params(callback=interrupt).fit(X, y)
-        assert [name for name in vars(selector) if name.endswith("_") and not name.startswith("_")] == []
-        before = vars(selector.set_params(callback=None).fit(X, y)).copy()
-        with pytest.raises(KeyboardInterrupt):
-            selector.set_params(callback=interrupt).fit(X, y[::-1].copy())
-        assert {**vars(selector), "callback": None} == before
-
-
-@in_few_containers
-def test_a_fold_that_fails_tells_what_it_tells_alone(container, share, tmp_path):
-    X, y = make_samples()
-    every = np.arange(N_SAMPLES)
-    folds = [(every[every % 3 > 0], every[::3]), (every[y == 1], every[y == 2]), (every[y == 2], every[y == 1])]
-    with pytest.raises(ValueError, match="class") as expected:
-        search(X, y, {"cv": folds}, {})
-    share()
-    selector = L20SelectorCV(2, max_features=3, cv=folds)
-    with pytest.raises(type(expected.value)) as found:
-        selector.fit(CONTAINERS[container](X, tmp_path), y)
-    assert str(found.value) == str(expected.value)
-    assert not hasattr(selector, "cv_results_")
-
-
-def test_samples_that_are_drawn_repeatedly(share):
-    X, y = make_samples()
-    drawn = [np.random.default_rng(seed).integers(N_SAMPLES, size=N_SAMPLES) for seed in range(3)]
-    folds = [(rows, np.setdiff1d(np.arange(N_SAMPLES), rows)) for rows in drawn]
-    expected = search(X, y, {"cv": folds}, {})
-    share()
-    assert_same_search(search(X, y, {"cv": folds}, {}), expected)
-    with pytest.raises(ValueError, match=r"each of them once.*sample_weight 2"):
-        search(cut(X, 0, 4), y, {"cv": folds}, {})
-
-
-@pytest.mark.parametrize("container", FEW[1:])
-def test_the_robust_loss_needs_its_samples(container, tmp_path):
-    X, y = make_samples()
-    X, robust = CONTAINERS[container](X, tmp_path), L20Selector(2, loss="l21")
-    for selector in (L20SelectorCV(2, selector=robust), StabilitySelector(robust, n_resamples=2)):
-        with pytest.raises(ValueError, match="loss='l21' is not available for X in blocks"):
-            selector.fit(X, y)
-
-
-def test_the_robust_loss_on_shared_samples(share):
-    X, y = make_samples()
-    options = {"selector": L20Selector(loss="l21")}
-    expected = search(X, y, options, {})
-    share()
-    assert_same_search(search(X, y, options, {}), expected)
 
 
 def bits_of(selector):
@@ -402,59 +307,3 @@ def test_an_interrupted_stability_selection_goes_on_where_it_was(container, shar
     assert_same_halves(found, expected)
     if container != "in memory":
         assert blocks.traffic.n_passes == 1, "the one that identifies the data"
-
-
-def test_more_fits_than_run_side_by_side(share, monkeypatch):
-    X, y = make_samples()
-    options = {"cv": 5, "ridge": [0.1, 1.0], "n_features_to_select": 3}
-    expected = search(X, y, options, {})
-    share()
-    monkeypatch.setattr("l20fs.design.parts.MOST_AT_ONCE", 4)
-    n_together, together = [], Meeting.together
-    monkeypatch.setattr(Meeting, "together", lambda self, calls: n_together.append(len(calls)) or together(self, calls))
-    assert_same_search(search(X, y, options, {}), expected)
-    assert n_together == [4, 4, 2]
-
-
-@pytest.mark.parametrize(
-    "container", ["in memory", "blocks of samples", "sparse blocks of columns", "in a file", "Dask, samples"]
-)
-def test_predictions_and_nested_scores_are_those_of_fits_one_by_one(container, share, tmp_path):
-    X, y = make_samples()
-    folds, sizes, selector = make_stratified_folds(y, seed=0)[:3], [1, 2, 4], L20Selector()
-
-    def predict(X):
-        outer = predictions_by_k(selector, X, y, sizes, folds)
-        return outer, nested_scores(selector, X, y, outer, "best")
-
-    expected, expected_nested = predict(X)
-    share()
-    found, nested = predict(CONTAINERS[container](X, tmp_path))
-    for judge in expected.predicted:
-        np.testing.assert_array_equal(found.predicted[judge], expected.predicted[judge])
-    np.testing.assert_array_equal(found.n_features, expected.n_features)
-    assert nested.sizes == expected_nested.sizes
-    np.testing.assert_allclose(nested.scores, expected_nested.scores)
-
-
-@pytest.mark.parametrize("container", ["in memory", "blocks of samples"])
-def test_warnings_of_folds_are_silent_and_filters_stay(container, share, tmp_path):
-    """Filters of warnings belong to the process: threads must not set them, nor leave theirs behind."""
-    X, y = make_samples(n_features=12)
-    share()
-    before, rows = list(warnings.filters), np.arange(N_SAMPLES)
-    folds = [Fold(rows[rows >= 30], rows[:30]), Fold(rows[rows < 60], rows[60:])]  # the first has a feature less
-    found = predictions_by_k(L20Selector(), CONTAINERS[container](X, tmp_path), y, [12], folds)
-    assert found.n_features.tolist() == [[9], [10]]
-    assert warnings.filters == before
-
-
-def test_small_arrays_and_sparse_matrices_are_not_shared(monkeypatch):
-    X, y = make_samples()
-    monkeypatch.setattr(engine, "results_together", None)
-    for given in (X, sp.csr_array(X)):
-        search(given, y, {}, {})
-    assert not isinstance(X, Part)
-    with pytest.raises(TypeError, match="NoneType"):
-        search(cut(X, 0, 4), y, {}, {})
-    assert isinstance(cut(X, 0, 4), FileBlocks)
