@@ -97,7 +97,7 @@ def test_every_container_gives_the_same(make, has_weights):
     np.testing.assert_allclose(other.predict_proba(X.astype(make(X).dtype)), dense.predict_proba(X), atol=rtol)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**31 - 1))
 def test_the_best_panel_is_that_of_the_residuals(seed):
     rng = np.random.default_rng(seed)

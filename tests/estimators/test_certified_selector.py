@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from blocked import cut, make_counts
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from supports import loss_of
 
 from l20fs import Constraints, L20Selector
@@ -48,7 +50,8 @@ def all_panels(problem, penalty):
 
 @pytest.mark.parametrize("size", [3, None])
 @pytest.mark.parametrize("wishes", WISHES)
-@pytest.mark.parametrize("weighted", [False, True])
+@given(weighted=st.booleans())
+@settings(max_examples=2)
 def test_the_certificate_is_that_of_the_constrained_choice(size, wishes, weighted):
     X, y = make_counts(1, 40, 8)
     sample_weight = np.random.default_rng(0).integers(1, 4, 40).astype(float) if weighted else None
@@ -111,10 +114,13 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("shape", [(80, 12), (12, 60)], ids=["many samples", "many features"])
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("shift", [0.0, 100.0])
+@given(
+    dtype=st.sampled_from([np.float64, np.float32]),
+    shape=st.sampled_from([(80, 12), (12, 60)]),
+    shift=st.sampled_from([0.0, 100.0]),
+)
+@settings(max_examples=5)
 def test_x_may_be_anywhere(place, shape, dtype, shift):
     """The bounds hold, and they are close to those of X in memory; also with means far from zero."""
     X, y = make_counts(4, *shape)

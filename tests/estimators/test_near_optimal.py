@@ -68,7 +68,7 @@ def instances(draw):
     return problem, penalty, k, draw(st.sampled_from([0.0, 0.001, 0.01, 0.1, 0.5, 3.0]))
 
 
-@settings(max_examples=300)
+@settings(max_examples=80)
 @given(instances())
 def test_the_atlas_is_that_of_brute_force(instance):
     """The list, the count, the core, the optional features, the rest, exchanges and the cheapest."""
