@@ -8,12 +8,10 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from samples import make_data
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LinearRegression
 from sklearn.metrics import get_scorer, make_scorer, median_absolute_error
 from sklearn.model_selection import GroupKFold, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from l20fs import L20Classifier, L20SelectorCV
@@ -60,16 +58,18 @@ def test_it_is_that_of_the_predictions_of_a_slow_loop(rule):
     assert (fitted.corrected_score_, *fitted.corrected_interval_) == expected
 
 
-LABEL_SCORINGS = [None, "accuracy", "balanced_accuracy", "f1_macro", "roc_auc"]
-
-
 @pytest.mark.parametrize(
     ("estimator", "scoring", "n_classes"),
-    [(None, scoring, 2) for scoring in LABEL_SCORINGS]
-    + [(None, scoring, 3) for scoring in LABEL_SCORINGS[:4]]
-    + [(GaussianNB(), scoring, 2) for scoring in ("roc_auc", "neg_log_loss", "neg_brier_score")]
-    + [(GaussianNB(), scoring, 3) for scoring in ("roc_auc_ovr", "neg_log_loss", None)]
-    + [(LinearSVC(), "roc_auc", 2), (make_pipeline(StandardScaler(), LogisticRegression()), None, 3)],
+    [
+        (None, "accuracy", 3),
+        (None, "balanced_accuracy", 2),
+        (None, "f1_macro", 3),
+        (None, "roc_auc", 2),
+        (GaussianNB(), "neg_brier_score", 2),
+        (GaussianNB(), "roc_auc_ovr", 3),
+        (GaussianNB(), "neg_log_loss", 3),
+        (LinearSVC(), "roc_auc", 2),
+    ],
 )
 def test_scores_of_labels_are_those_of_the_scorer(estimator, scoring, n_classes):
     """A scorer that is called with a model takes another way, fold by fold and size by size."""

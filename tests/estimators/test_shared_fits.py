@@ -188,15 +188,9 @@ def counted_passes(monkeypatch):
 #: Shape, number of features, chunks, parameters of the search, whether samples have weights.
 COUNTED = {
     "many features": ((1500, 2100), 100, (500, -1), {}, False),
-    "some features": ((1500, 2500), 60, (500, -1), {}, False),
     "few features": ((1500, 2500), 10, (500, -1), {}, False),
-    "small Gram matrix": ((1500, 600), 30, (500, -1), {}, False),
-    "weights": ((1500, 2100), 60, (500, -1), {}, True),
     "blocks of columns": ((300, 2500), 30, (-1, 500), {}, False),
-    "long blocks of columns": ((1500, 1000), 30, (-1, 250), {}, True),
-    "ridges": ((1500, 2500), 20, (500, -1), {"ridge": [0.1, 10.0]}, False),
     "estimator": ((1500, 2500), 30, (500, -1), {"estimator": RidgeClassifier()}, False),
-    "scorer": ((1500, 2500), 30, (500, -1), {"scoring": make_scorer(accuracy_score)}, False),
     "ahiht": ((1500, 2500), 20, (500, -1), {"selector": L20Selector(solver="ahiht")}, False),
 }
 

@@ -154,6 +154,20 @@ def test_input_is_untouched_and_the_result_repeats(Selector, data):
     assert clone(one).get_params() == one.get_params()
 
 
+@by_name
+def test_reading_changes_nothing(Selector, data):
+    X, y = data
+    selector = fit(Selector, X, y)
+    before, fresh = list(vars(selector)), pickle.dumps(selector)
+    for name in dir(selector):
+        if not name.startswith("_"):
+            getattr(selector, name, None)
+    assert list(vars(selector)) == before
+    expected = pickle.loads(fresh)
+    assert np.array_equal(selector.scores_, expected.scores_)
+    assert np.array_equal(selector.transform(X), expected.transform(X))
+
+
 @supervised_by_name
 def test_renaming_classes_changes_nothing(Selector, data):
     X, y = data
