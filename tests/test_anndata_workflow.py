@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from test_anndata import KINDS, MARKERS, N_CELLS, N_GENES, few_only, make_cells, make_counts
+from test_anndata import KINDS, MARKERS, N_CELLS, N_GENES, make_cells, make_counts
 
 from l20fs import L20Selector, L20SelectorCV
 from l20fs.anndata import get_df, matrix, select_genes
@@ -105,11 +105,6 @@ def test_empty_cells_stay_empty_and_the_mask_does_not_change_the_totals():
     assert adata.var["l20fs"].equals(expected.var["l20fs"])
 
 
-def test_fractions_are_normalised_with_a_warning():
-    with pytest.warns(UserWarning, match=r"adata\.X does not hold raw counts, since it has fractions; normalize=True"):
-        select_genes(make_cells(), "type", n_genes=3, normalize=True)
-
-
 # Dask and lazy objects
 
 
@@ -186,17 +181,6 @@ def test_types_are_compared_within_batches(tmp_path, monkeypatch, kind):
         adata.file.close()
 
 
-def test_an_intercept_for_each_batch_is_the_same():
-    """Least squares on the selected genes and indicators of the batches has the weights of the selection."""
-    adata = with_batches(kind="dense")
-    select_genes(adata, "type", n_genes=3, batch_key="batch", ridge=0.0)
-    chosen = adata.var["l20fs"].to_numpy()
-    design = np.hstack([adata.X[:, chosen], pd.get_dummies(adata.obs["batch"]).to_numpy(dtype=float)])
-    targets = pd.get_dummies(adata.obs["type"].astype(str)).to_numpy(dtype=float)
-    weights = np.linalg.lstsq(design, targets, rcond=None)[0][: chosen.sum()]
-    np.testing.assert_allclose(adata.varm["l20fs"][chosen], weights, atol=1e-9)
-
-
 def test_a_gene_that_is_constant_within_batches_is_never_selected():
     adata = with_batches(kind="dense")
     adata.X[:, 2] = np.where(adata.obs["batch"] == "late", 0.1, 0.3)
@@ -213,54 +197,6 @@ def test_a_gene_belongs_to_the_type_it_is_highest_in_within_batches():
     assert found.astype(str).to_dict() == means.mean().idxmax()[found.index].to_dict()
     table = get_df(adata)
     assert (table["separation"] > 0).all()
-
-
-@pytest.mark.parametrize(
-    "options", [{"n_genes": "best"}, {"certify": True}, {"feature_groups": [["gene 1", "gene 2"]]}], ids=str
-)
-def test_what_is_not_done_in_blocks_is_done_on_a_dense_copy(monkeypatch, options):
-    adata, dense = with_batches(), with_batches()
-    dense.X = within_batches(dense)
-    select_genes(adata, "type", batch_key="batch", **{"n_genes": 4, **options})
-    select_genes(dense, "type", **{"n_genes": 4, **options})
-    np.testing.assert_array_equal(adata.var["l20fs_rank"], dense.var["l20fs_rank"])
-    if "n_genes" in options:
-        monkeypatch.setattr(matrix, "memory_limit", lambda max_memory: 1000)
-        with pytest.raises(ValueError, match=r"dense copy of X of .*, above .*\. Restrict the genes with mask_var"):
-            select_genes(adata, "type", batch_key="batch", **options)
-
-
-@pytest.mark.parametrize(
-    "options", [{"certify": True}, {"feature_groups": [["gene 1", "gene 2"]]}, {"loss": "l21"}], ids=str
-)
-@pytest.mark.parametrize("kind", ["dask, csr", "dask, csc", "dask, dense", "dask, genes", "backed, csr", "backed, dense"])
-def test_the_dense_copy_of_blocks(tmp_path, monkeypatch, kind, options):
-    place, kind = kind.split(", ")
-    adata = with_batches(kind="csc" if kind == "genes" else kind)
-    expected = with_batches(kind="dense")
-    select_genes(expected, "type", n_genes=4, batch_key="batch", **options)
-    monkeypatch.setattr("l20fs.blocks.sources.LARGEST_BLOCK", 3000)  # several blocks of 15 cells
-    if place == "dask":
-        adata.X = as_dask(adata.X, (-1, 10) if kind == "genes" else (40, -1))
-    else:
-        adata.write_h5ad(tmp_path / "a.h5ad")
-        adata = anndata.read_h5ad(tmp_path / "a.h5ad", backed="r")
-        options = options | {"max_memory": "1G"}
-    select_genes(adata, "type", n_genes=4, batch_key="batch", **options)
-    np.testing.assert_array_equal(adata.var["l20fs_rank"], expected.var["l20fs_rank"])
-    np.testing.assert_allclose(adata.varm["l20fs"], expected.varm["l20fs"], atol=1e-9)
-    if place == "backed":
-        adata.file.close()
-
-
-def test_a_sparse_matrix_is_centred_a_few_cells_at_a_time(monkeypatch):
-    adata = make_cells(dtype=np.float32, n_cells=1000, n_genes=300, rate=0.05)
-    adata.obs["batch"] = np.arange(1000) % 3
-    monkeypatch.setattr("l20fs.blocks.sources.LARGEST_BLOCK", 50 * 300 * 4)
-    for container in (sp.csr_matrix, sp.csr_array):
-        monkeypatch.setattr(container, "toarray", few_only(container.toarray, 50 * 300))
-    select_genes(adata, "type", n_genes=3, batch_key="batch")
-    assert np.flatnonzero(adata.var["l20fs"]).tolist() == MARKERS
 
 
 def test_batches_of_one_type_are_named():
@@ -295,16 +231,6 @@ def test_the_number_of_genes_is_that_of_cross_validation(tmp_path, rule, groups)
     assert found["params"]["n_genes"] == rule
     assert found["params"].get("groups") == groups
     np.testing.assert_array_equal(adata.varm["l20fs"][search.support_].shape, (search.n_features_, 3))
-
-
-def test_options_of_the_cross_validation_reach_it():
-    adata = make_cells()
-    search = L20SelectorCV("best", sizes=[1, 3, 5], cv=3, scoring="balanced_accuracy", ridge=[0.1, 1.0])
-    search.fit(adata.X, adata.obs["type"].astype(str))
-    select_genes(adata, "type", n_genes="best", sizes=[1, 3, 5], cv=3, scoring="balanced_accuracy", ridge=[0.1, 1.0])
-    assert adata.uns["l20fs"]["params"]["ridge"] == search.ridge_
-    np.testing.assert_array_equal(adata.var["l20fs"], search.support_)
-    assert adata.uns["l20fs"]["cross_validation"]["n_genes"].tolist() == 2 * [1, 3, 5]
 
 
 # Markers
@@ -355,14 +281,6 @@ def test_markers_follow_from_the_means(kind, is_counts):
     assert np.isnan(records["pvals"]["NK"]).all()
 
 
-def test_scaled_values_have_no_fold_change():
-    adata = make_cells(kind="dense")
-    adata.X = adata.X - adata.X.mean(axis=0)
-    select_genes(adata, "type", n_genes=3)
-    assert get_df(adata)["logfoldchange"].isna().all()
-    assert (get_df(adata)["separation"] > 0).all()
-
-
 def test_the_table_survives_a_file(tmp_path):
     adata = make_cells()
     select_genes(adata, "type", n_genes=7, key_added="panel")
@@ -379,13 +297,6 @@ def test_a_table_that_is_not_there_is_refused():
     select_genes(adata, "type", n_genes=3, key_added="panel")
     with pytest.raises(ValueError, match=r"no result of select_genes under key='l20fs'\. It has 'panel'\."):
         get_df(adata)
-
-
-def test_no_gene_is_selected_and_the_table_is_empty():
-    adata = make_cells()
-    select_genes(adata, "type", n_genes=None, alpha=1e9)
-    assert not adata.var["l20fs"].any()
-    assert get_df(adata).empty
 
 
 # scanpy

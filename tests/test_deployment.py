@@ -6,7 +6,6 @@ import importlib
 import inspect
 import pkgutil
 import re
-import sys
 import warnings
 from pathlib import Path
 
@@ -20,10 +19,8 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import StandardScaler
 
-import l20fs
 from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector
-from l20fs.deployment import onnx_labels, register_converters, trusted_types
-from l20fs.estimators.base import BaseSelector
+from l20fs.deployment import register_converters, trusted_types
 from l20fs.methods import discover
 from l20fs.solvers import SOLVERS
 
@@ -80,18 +77,6 @@ def test_skops_loads_what_it_stored(name, capsys):
         np.testing.assert_array_equal(loaded.model_for(2).weights, model.model_for(2).weights)
 
 
-def test_every_estimator_of_the_package_is_trusted():
-    for room in ("estimators", "methods"):
-        for module in pkgutil.iter_modules([Path(l20fs.__file__).parent / room]):
-            importlib.import_module(f"l20fs.{room}.{module.name}")
-    left = [BaseSelector]
-    while left:
-        kind = left.pop()
-        left += kind.__subclasses__()
-        if kind.__module__.startswith("l20fs.") and not inspect.isabstract(kind) and not kind.__name__.startswith("_"):
-            assert f"{kind.__module__}.{kind.__name__}" in trusted_types()
-
-
 def test_only_types_that_do_nothing_are_trusted():
     for name in trusted_types():
         kind = pkgutil.resolve_name(name)
@@ -99,14 +84,6 @@ def test_only_types_that_do_nothing_are_trusted():
         assert name.split(".")[0] in ("l20fs", "sklearn")
     assert "sklearn.model_selection._split.StratifiedKFold" in trusted_types()
     assert not [name for name in trusted_types() if "storage" in name or "blocks" in name]
-
-
-def test_another_scoring_after_the_fit_needs_no_other_fit():
-    model = quietly(L20SelectorCV(max_features=4, cv=3))
-    balanced = quietly(L20SelectorCV(max_features=4, cv=3, scoring="balanced_accuracy"))
-    few = np.concatenate([np.flatnonzero(Y < 2), np.flatnonzero(Y == 2)[:5]])
-    assert model.set_params(scoring="balanced_accuracy").score(X[few], Y[few]) == balanced.score(X[few], Y[few])
-    assert balanced.set_params(scoring=None).score(X[few], Y[few]) == np.mean(model.predict(X[few]) == Y[few])
 
 
 # --------------------------------------------------------------------------------------------------------------- skl2onnx
@@ -215,40 +192,9 @@ def test_regressions_predict_the_same(convert, name, dtype):
     np.testing.assert_allclose(found, model.predict(samples).reshape(found.shape), **tolerance(dtype))
 
 
-def test_the_size_of_the_moment_is_converted(convert):
-    model = quietly(L20Classifier(3, max_features=6)).set_params(n_features_to_select=5)
-    np.testing.assert_allclose(convert(model, X)[1], model.predict_proba(X), atol=1e-9)
-
-
 def test_a_classifier_without_probabilities_is_refused(convert):
     with pytest.raises(AttributeError, match="calibration=None computes no probabilities"):
         convert(quietly(L20Classifier(3, calibration=None)), X)
-
-
-def test_a_model_is_converted_to_its_columns_on_demand(convert):
-    model = quietly(L20Classifier(3))
-    (found,) = convert(model, X, options={id(model): {"transform": True}})
-    np.testing.assert_array_equal(found, model.transform(X))
-
-
-def test_no_columns_are_refused(convert):
-    noise = np.random.default_rng(0).standard_normal((60, 5))
-    selector = quietly(L20Selector(None, alpha=1e9), np.arange(60) % 2, noise)
-    assert not selector.support_.any()
-    with pytest.raises(ValueError, match="L20Selector selected no feature"):
-        convert(selector, noise)
-
-
-def test_labels_are_texts_or_whole_numbers():
-    assert onnx_labels(np.array([1.0, 2.0])).tolist() == [1, 2]
-    with pytest.raises(ValueError, match=r"Classes \[0.5, 1.0\] are neither texts nor whole numbers"):
-        onnx_labels(np.array([0.5, 1.0]))
-
-
-def test_the_error_without_skl2onnx_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "skl2onnx", None)
-    with pytest.raises(ModuleNotFoundError, match=r"register_converters\(\) needs skl2onnx: pip install 'l20fs\[onnx\]'"):
-        register_converters()
 
 
 # ------------------------------------------------------------------------------------------------------------------- docs

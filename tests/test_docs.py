@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import itertools
 import re
 import sys
 import types
@@ -11,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from sklearn.utils.estimator_checks import check_estimator
-from test_contributing import GRAPH, arrows
 
 from l20fs import L20Selector
 from l20fs.data import load_srbct
@@ -60,24 +58,6 @@ def test_the_gallery_has_every_example():
     order = load(DOCS / "_ext" / "reports.py").ORDER
     assert sorted(order) == sorted(file.stem for file in (ROOT / "examples").glob("*.py"))
     assert len(order) >= 10
-
-
-def test_the_picture_of_the_house_has_every_room_and_arrow():
-    pytest.importorskip("sphinx", reason="make docs has Sphinx")
-    house = load(DOCS / "_ext" / "house.py")
-    labels, edges = house.parse(GRAPH)
-    assert [(edge.start, edge.end) for edge in edges] == list(arrows())
-    layer = house.layers_of(list(labels), edges)
-    assert all(layer[edge.start] < layer[edge.end] for edge in edges)
-    place, ways = house.arrange(layer, edges)
-    for row in range(max(layer.values()) + 1):  # boxes of a layer do not touch
-        middles = sorted(place[name] for name in labels if layer[name] == row)
-        assert all(b - a >= house.WIDTH for a, b in itertools.pairwise(middles))
-    picture = house.svg(GRAPH, "the rooms")
-    assert picture.count("<rect") == len(labels)
-    assert picture.count('class="thick"') == 2
-    assert picture.count('class="thin"') == len(edges) - 2
-    assert all(len(way) == layer[way[-1]] - layer[way[0]] + 1 for way in ways)
 
 
 def test_links_that_show_a_file_show_the_title_of_its_page():

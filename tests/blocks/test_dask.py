@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import zarr
-from blocked import cut, make_counts
+from blocked import make_counts
 from joblib import parallel_config
 from sklearn.base import clone
 
@@ -82,19 +82,6 @@ def test_the_bits_do_not_depend_on_where_the_blocks_are():
     path = L20Selector(5, solver="ahiht").fit(blocks, y).path_
     for name, value in vars(path).items():
         np.testing.assert_array_equal(getattr(dask_path, name), value, err_msg=name)
-
-
-@pytest.mark.parametrize(("shape", "chunk"), [((60, 20), 7), ((20, 60), 9)])
-def test_as_much_is_moved_as_for_blocks_of_a_file(shape, chunk):
-    """Arguments of a pass count once, whether they were sent before or are handed over with it."""
-    X, y = make_counts(3, *shape)
-    chunks = (chunk, shape[1]) if shape[0] > shape[1] else (shape[0], chunk)
-    lazy = as_blocks(da.from_array(X, chunks=chunks))
-    file = cut(X, lazy.axis, 1)
-    file.edges = lazy.edges
-    for blocks in (lazy, file):
-        ahiht(make_problem(blocks, np.eye(3)[y], ridge=0.1, sample_weight=np.ones(len(y))), Schedule(n_rows=5))
-    assert lazy.traffic == file.traffic
 
 
 def test_chunks_that_are_empty():
@@ -243,20 +230,6 @@ def test_what_is_no_matrix_is_refused():
     for method in (model.transform, model.predict, model.selection_frame):
         with pytest.raises(ValueError, match=r"X has the shape \(60,\)\. Give a matrix of two axes"):
             method(line)
-
-
-def test_the_graph_is_not_run_again_where_x_fits(monkeypatch):
-    X, y = make_counts(3, 60, 20)
-    for share, once in ((0.4, True), (0.0, False)):
-        calls = []
-
-        def load(block, calls=calls):
-            calls.append(len(block))
-            return block
-
-        monkeypatch.setattr("l20fs.blocks.dask.SHARE_FOR_X", share)
-        L20Selector(3).fit(da.from_array(X, chunks=(20, 20)).map_blocks(load, meta=X[:0]), y)
-        assert (len(calls) == 3) == once
 
 
 def test_the_limit_holds_where_there_is_no_cluster(caplog):

@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 
-import anndata
 import h5py
 import numpy as np
 import pytest
@@ -14,11 +13,8 @@ import scipy.sparse as sp
 import zarr
 from platforms import needs_linux
 
-from l20fs.blocks import as_blocks, columns_of, comes_in_blocks, is_blocks, open_large
+from l20fs.blocks import as_blocks, open_large
 from l20fs.blocks.passes import extents
-from l20fs.blocks.sources import recut_dense
-
-MEMORY = 2**27
 
 
 def make_matrix(seed=0, shape=(30, 8), density=0.4):
@@ -34,56 +30,6 @@ def whole(blocks):
     return np.concatenate(parts, axis=blocks.axis)
 
 
-def stores(tmp_path, X):
-    np.save(tmp_path / "c.npy", X)
-    np.save(tmp_path / "f.npy", np.asfortranarray(X))
-    for name, chunks in (("rows", (4, X.shape[1])), ("columns", (X.shape[0], 3)), ("both", (4, 3))):
-        zarr.create_array(tmp_path / f"{name}.zarr", shape=X.shape, chunks=chunks, dtype=X.dtype)[:] = X
-    for name, kind in (("csr", sp.csr_matrix), ("csc", sp.csc_matrix), ("dense", np.asarray)):
-        anndata.AnnData(kind(X), layers={"twice": kind(2 * X)}).write_h5ad(tmp_path / f"{name}.h5ad")
-    anndata.AnnData(sp.csr_matrix(X)).write_zarr(tmp_path / "adata.zarr")
-
-
-FILES = {
-    "c.npy": 0, "f.npy": 1, "rows.zarr": 0, "columns.zarr": 1, "both.zarr": 0, "csr.h5ad": 0, "csc.h5ad": 1, "dense.h5ad": 0,
-    "adata.zarr": 0,
-}  # fmt: skip
-
-
-@pytest.mark.filterwarnings("ignore")  # of anndata and zarr about each other
-def test_files_are_cut_along_the_axis_on_which_they_lie(tmp_path, monkeypatch):
-    X = make_matrix()
-    stores(tmp_path, X)
-    monkeypatch.setattr("l20fs.blocks.sources.LARGEST_BLOCK", 4 * 8 * 8)
-    chosen = np.array([0, 3, 7])
-    for name, axis in FILES.items():
-        blocks = open_large(tmp_path / name)
-        assert (blocks.axis, blocks.shape, blocks.dtype) == (axis, X.shape, X.dtype), name
-        assert len(blocks.edges) > 2, name
-        np.testing.assert_array_equal(whole(blocks), X, err_msg=name)
-        picked = blocks.columns(chosen)
-        np.testing.assert_array_equal(picked.toarray() if sp.issparse(picked) else picked, X[:, chosen], err_msg=name)
-        assert sp.issparse(picked) == blocks.is_sparse
-    np.testing.assert_array_equal(whole(open_large(tmp_path / "csr.h5ad", key="layers/twice")), 2 * X)
-    assert np.diff(open_large(tmp_path / "both.zarr").edges)[0] % 4 == 0  # whole chunks
-
-
-def test_sparse_blocks_hold_so_many_values_or_one_line(monkeypatch):
-    X = sp.csr_array(make_matrix(shape=(40, 30)))
-    file = h5py.File("memory", "w", driver="core", backing_store=False)
-    group = file.create_group("X")
-    group.attrs.update({"encoding-type": "csr_matrix", "shape": X.shape})
-    group["data"], group["indices"], group["indptr"] = X.data, X.indices, X.indptr
-    from l20fs.blocks.sources import stored_blocks
-
-    for size in (1, 50, 10**6):
-        monkeypatch.setattr("l20fs.blocks.sources.LARGEST_BLOCK", size * (8 + X.indices.itemsize))
-        blocks = stored_blocks(group, MEMORY)
-        counts = np.diff(X.indptr[blocks.edges])
-        assert ((counts <= size) | (np.diff(blocks.edges) == 1)).all()
-        np.testing.assert_array_equal(whole(blocks), X.toarray())
-
-
 def sparse_file(file, X, index=np.int32, kind="csr", **changes):
     """Write a sparse matrix as anndata does, with indices of any width; ``changes`` replaces arrays."""
     with h5py.File(file, "w") as stored:
@@ -93,21 +39,6 @@ def sparse_file(file, X, index=np.int32, kind="csr", **changes):
         for name, values in (parts | changes).items():
             group[name] = values
     return file
-
-
-@pytest.mark.parametrize("index", [np.uint8, np.int16, np.uint16, np.uint32, np.int64])
-@pytest.mark.parametrize("kind", [sp.csr_array, sp.csc_array])
-def test_indices_of_any_width(tmp_path, index, kind):
-    X = kind(make_matrix(shape=(100, 90)))
-    file = sparse_file(tmp_path / "x.h5ad", X, index, X.format)
-    np.testing.assert_array_equal(whole(open_large(file)), X.toarray())
-
-
-def test_half_precision_is_widened(tmp_path):
-    X = sp.csr_array(make_matrix())
-    blocks = open_large(sparse_file(tmp_path / "x.h5ad", X, data=X.data.astype(np.float16)))
-    assert blocks.dtype == np.float32
-    np.testing.assert_allclose(whole(blocks), X.toarray(), rtol=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -129,32 +60,6 @@ def test_sparse_files_that_are_damaged(tmp_path, name, place, value):
         whole(open_large(sparse_file(tmp_path / "x.h5ad", X, **{name: wrong})))
     with pytest.raises(ValueError, match="indptr does not fit"):
         open_large(sparse_file(tmp_path / "x.h5ad", X, indptr=X.indptr[:-3]))
-
-
-def test_chunks_that_are_large_on_one_axis(tmp_path, monkeypatch, caplog):
-    """Whole chunks along the axis where they fit; if they fit on none, parts of them, and it is said."""
-    X = make_matrix(shape=(40, 400))
-    monkeypatch.setattr("l20fs.blocks.sources.LARGEST_BLOCK", 40 * 20 * 8)
-    for name, chunks, axis, step in (("a", (20, 10), 1, 20), ("b", (1, 400), 0, 2), ("c", (20, 200), 0, 2)):
-        zarr.create_array(tmp_path / f"{name}.zarr", data=X, chunks=chunks)
-        blocks = open_large(tmp_path / f"{name}.zarr")
-        assert (blocks.axis, np.diff(blocks.edges).max()) == (axis, step)
-        np.testing.assert_array_equal(whole(blocks), X)
-    assert [record.message.partition(";")[0] for record in caplog.records] == ["X is stored in chunks of 20 x 200"]
-    assert "every chunk is read 10 times per pass" in caplog.text
-
-
-def test_the_limit_of_the_selector_holds_for_what_was_opened_with_another(tmp_path):
-    np.save(tmp_path / "x.npy", np.zeros((1000, 20_000), dtype=np.float32))
-    blocks = open_large(tmp_path / "x.npy", max_memory="8G")
-    assert len(blocks.edges) == 3
-    smaller = as_blocks(blocks, "256M")
-    assert smaller.budget == 2**27
-    assert (np.diff(smaller.edges).max() - 1) * 20_000 * 4 <= 2**23
-    assert (smaller.edges[0], smaller.edges[-1]) == (0, 1000)
-    larger = as_blocks(smaller, "8G")
-    assert larger.budget == 2**32
-    assert as_blocks(blocks) is blocks
 
 
 def test_files_that_cannot_be_opened(tmp_path):
@@ -181,23 +86,6 @@ def test_files_that_cannot_be_opened(tmp_path):
         open_large(tmp_path / "x.h5ad")
     with pytest.raises(ValueError, match="'/obs' holds no sparse matrix"):
         open_large(tmp_path / "x.h5ad", key="obs")
-
-
-def test_what_comes_in_blocks(tmp_path):
-    X = make_matrix()
-    stored = zarr.create_array(tmp_path / "x.zarr", shape=X.shape, dtype=X.dtype)
-    np.save(tmp_path / "x.npy", X)
-    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
-    large = np.lib.stride_tricks.as_strided(mapped, (2**20, 2**10), (0, 0), subok=True)
-    assert comes_in_blocks(stored)
-    assert comes_in_blocks(as_blocks(X))
-    assert is_blocks(as_blocks(X))
-    assert not any(map(is_blocks, (X, mapped, stored, sp.csr_array(X))))
-    assert not comes_in_blocks(X)
-    assert not comes_in_blocks(mapped)  # so small that it is loaded
-    assert comes_in_blocks(large, "1G")
-    assert not comes_in_blocks(sp.csr_array(X))
-    np.testing.assert_array_equal(columns_of(mapped, np.array([1, 2])), X[:, 1:3])
 
 
 def test_a_pass_that_fails_or_is_left_stops(tmp_path):
@@ -245,17 +133,3 @@ def test_stores_that_would_be_unpickled_are_refused(tmp_path):
         open_large(tmp_path / "x.zarr")
     zarr.create_array(tmp_path / "y.zarr", data=np.eye(3), attributes={"name": "pickle"})
     assert open_large(tmp_path / "y.zarr").shape == (3, 3)
-
-
-@pytest.mark.parametrize("make", [sp.csr_matrix, sp.csc_array, sp.coo_array])
-def test_a_sparse_matrix_in_memory_is_split_and_recut_for_dense_blocks(monkeypatch, make):
-    monkeypatch.setattr("l20fs.blocks.sources.LARGEST_BLOCK", 400)
-    dense = np.random.default_rng(0).random((40, 10)) * (np.arange(400).reshape(40, 10) % 7 == 0)
-    blocks = as_blocks(make(dense))
-    assert blocks.axis == (1 if make is sp.csc_array else 0)
-    parts = recut_dense(blocks, 2**30)
-    for each in (blocks, parts):
-        stack = np.vstack if each.axis == 0 else np.hstack
-        np.testing.assert_array_equal(stack([each.load(span).toarray() for span in extents(each)]), dense)
-    assert len(parts.edges) > len(blocks.edges)
-    assert max(np.diff(parts.edges)) * 8 * dense.shape[1 - parts.axis] <= 400

@@ -6,7 +6,6 @@ import subprocess
 import sys
 
 import files
-import h5py
 import numpy as np
 import pytest
 from platforms import needs_posix
@@ -26,47 +25,6 @@ def damaged(tmp_path):
     return tmp_path / "damaged.h5ad"
 
 
-def test_whole_files_pass(tmp_path):
-    (tmp_path / "a.h5ad").write_bytes(files.h5ad(tmp_path))
-    with h5py.File(tmp_path / "b.h5", "w") as stored:
-        stored.create_dataset("large", shape=(2**21, 2), chunks=(2**10, 2), dtype="f8")  # not read, since it is large
-        stored.create_dataset("texts", data=["a"] * 70_000, dtype=h5py.string_dtype())
-        stored["out"], stored["away"] = h5py.SoftLink("/nowhere"), h5py.ExternalLink("other.h5", "X")
-        stored["itself"] = stored["/"]
-    for name in ("a.h5ad", "b.h5"):
-        tried = trials.start_trial(tmp_path / name)
-        assert tried.wait() == 0
-        trials.finish_trial(tried, tmp_path / name)
-
-
-def test_texts_in_one_large_chunk_are_unpacked_once(tmp_path, monkeypatch):
-    with h5py.File(tmp_path / "a.h5", "w") as stored:  # as R packages write them, without a size of chunks
-        stored.create_dataset("texts", (2**17,), h5py.string_dtype(), chunks=(2**17,), compression="gzip")[:] = "AAACCTGAG-1"
-    opened = []
-    monkeypatch.setattr(h5py, "File", lambda *given, **options: opened.append(options) or real(*given, **options))
-    real = h5py._hl.files.File
-    trials.read_on_trial(tmp_path / "a.h5")
-    assert opened[0]["rdcc_nbytes"] >= trials.SMALL  # the largest chunk that is read
-
-
-def test_a_file_is_tried_once_until_it_changes(tmp_path):
-    file = tmp_path / "a.h5ad"
-    file.write_bytes(files.h5ad(tmp_path))
-    trials.finish_trial(trials.start_trial(file), file)
-    assert trials.start_trial(file) is None
-    file.write_bytes(file.read_bytes() + b"\0")
-    trial = trials.start_trial(file)
-    assert trial is not None
-    trials.finish_trial(trial, file)
-
-
-def test_what_is_merely_no_file_is_left_to_the_reader(tmp_path):
-    (tmp_path / "a.h5ad").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(50))
-    trials.finish_trial(trials.start_trial(tmp_path / "a.h5ad"), tmp_path / "a.h5ad")
-    with pytest.raises(DataError, match="not a whole h5ad file"):
-        read_table(tmp_path / "a.h5ad", "type")
-
-
 def test_a_file_at_which_the_library_does_not_end_is_refused(damaged, monkeypatch):
     monkeypatch.setattr(trials, "start_trial", lambda file: limited(file, 1))
     with pytest.raises(DataError, match=r"damaged.h5ad: so damaged that the library"):
@@ -80,26 +38,6 @@ def limited(file, seconds):
     code = "import h5py, sys; from l20fs.blocks.trials import limit_work, read_on_trial\n"
     code += f"limit_work(sys.argv[1], {seconds} + int(__import__('time').process_time())); read_on_trial(sys.argv[1])"
     return subprocess.Popen([sys.executable, "-c", code, str(file)])
-
-
-def test_an_interpreter_that_cannot_be_started_is_no_obstacle(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "executable", str(tmp_path / "nothing"))
-    assert trials.start_trial("a.h5ad") is None
-    monkeypatch.setattr(sys, "frozen", True, raising=False)
-    assert trials.start_trial("a.h5ad") is None
-    trials.finish_trial(None, "a.h5ad")
-
-
-def test_allocations_beyond_the_limit_end_the_trial(tmp_path, monkeypatch):
-    with h5py.File(tmp_path / "a.h5", "w") as stored:
-        stored["x"] = np.zeros(3)
-
-    def fail(element):
-        raise RuntimeError("memory allocation failed for chunk")
-
-    monkeypatch.setattr(trials, "_read_values", fail)
-    with pytest.raises(SystemExit):
-        trials.read_on_trial(tmp_path / "a.h5")
 
 
 @needs_posix

@@ -5,18 +5,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from supports import all_losses, dense, exact_optima, nearly_dependent, powers_of_ten, problems
 
 from l20fs.bounds import size_bounds
-from l20fs.bounds.branch_and_bound import Root, solve_exactly
-from l20fs.bounds.certificate import support_loss
+from l20fs.bounds.branch_and_bound import solve_exactly
 from l20fs.data import load_srbct
 from l20fs.objective.least_squares import LeastSquares
-from l20fs.objective.panel_rules import PanelRules
-from l20fs.objective.row_penalty import RowPenalty
 
 ROUNDING = 1e-12
 
@@ -101,46 +97,6 @@ def test_more_nodes_never_loosen_the_gap():
     assert all(later <= earlier + 1e-12 for earlier, later in pairwise(gaps))
     assert gaps[0] > 0.05
     assert gaps[-1] < 0.5 * gaps[0]
-
-
-def test_a_good_start_is_never_made_worse():
-    problem = make_problem(ridge=0.3)
-    best = solve_exactly(problem, 3, max_nodes=10**6)
-    again = solve_exactly(problem, 3, support=best.support[::-1], max_nodes=0)
-    assert again.support.tolist() == best.support.tolist()
-    assert again.certificate.upper_bound == support_loss(problem, best.support)
-    assert again.n_nodes == 0
-
-
-@pytest.mark.parametrize("start", [[0, 5], [1, 2], [3, 4], [3], [3, 7]])
-def test_a_start_that_is_no_panel_counts_for_nothing(start):
-    """Without what is included, with what is excluded, beyond a limit, too short, with a feature that does not vary."""
-    X = dense(make_problem(n_features=8))
-    X[:, 7] = 1.0
-    problem = LeastSquares(X, make_problem().targets.T, ridge=0.3)
-    rules = PanelRules(sp.csr_array([[0.0, 0, 0, 0, 1, 0, 0, 0]]), np.zeros(1), np.zeros(1))
-    penalty = RowPenalty(np.arange(8), np.array([1.0, 1, np.inf, 0, 1, 1, 1, 1]), rules)
-    plain = solve_exactly(problem, 2, penalty=penalty, price=0.1)
-    started = solve_exactly(problem, 2, penalty=penalty, price=0.1, support=np.array(start))
-    assert started.units.tolist() == plain.units.tolist()
-    assert started.certificate.upper_bound == plain.certificate.upper_bound
-    assert not len(solve_exactly(problem, 2, penalty=penalty, support=np.array(start), max_nodes=0).units)
-
-
-def test_panels_that_the_root_screens_out_count_in_the_bound():
-    """With a loose tolerance, units of better panels than the start are screened out."""
-    random = np.random.default_rng(109)
-    sizes = random.integers(5, 12), random.integers(2, 5), random.integers(5, 15)
-    n_features, k, n_samples = map(int, sizes)
-    factors = random.standard_normal((n_samples, 2))
-    X = random.standard_normal((n_samples, n_features)) * random.uniform(0.1, 1)
-    X += factors @ random.standard_normal((2, n_features))
-    Y = X @ random.standard_normal((n_features, 1)) + 0.5 * random.standard_normal((n_samples, 1))
-    problem = LeastSquares(X, Y, ridge=10.0 ** random.uniform(-2, 0.5), scale="zscore")
-    best = min(loss for support, loss in all_losses(problem).items() if len(support) == k)
-    start = np.array([0, 4, 6])
-    assert len(Root.of(problem, k, None).candidates(0.6 * support_loss(problem, start))) < n_features
-    assert solve_exactly(problem, k, support=start, tol=0.8).certificate.lower_bound <= best
 
 
 @pytest.mark.parametrize("ridge", [0.0, 1.0])

@@ -1,27 +1,22 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import best_objective
-from supports import RIDGES, all_losses, dense, exact_optima, loss_of, nearly_dependent, powers_of_ten, problems
+from supports import RIDGES, all_losses, dense, exact_optima, nearly_dependent, powers_of_ten, problems
 
-from l20fs.bounds import size_bounds
 from l20fs.bounds.certificate import (
     Certificate,
-    SizeBounds,
     certify_penalty,
     certify_size,
     least_residual,
     lower_bounds,
-    prove,
     support_loss,
 )
-from l20fs.bounds.relaxation import Cut, relax
 from l20fs.data import load_srbct
 from l20fs.objective.least_squares import LeastSquares
 
@@ -37,15 +32,6 @@ def make_problem(seed=0, n_samples=40, n_features=60, n_targets=3, ridge=3.0, **
     X = random.standard_normal((n_samples, n_features))
     Y = X[:, :4] @ (3.0 * random.standard_normal((4, n_targets))) + 0.1 * random.standard_normal((n_samples, n_targets))
     return LeastSquares(X, Y, ridge=ridge, **options)
-
-
-def greedy(problem, k):
-    """Forward selection, from the definition."""
-    support = []
-    for _ in range(k):
-        rest = [j for j in range(problem.n_features) if j not in support]
-        support.append(min(rest, key=lambda j: support_loss(problem, np.array([*support, j]))))
-    return np.array(support)
 
 
 def members(supports, n_features):
@@ -101,38 +87,6 @@ def test_no_bound_is_above_the_optimum_in_exact_arithmetic(dtype, data, ridge, l
     penalised = [optimum + k * Fraction(lam) for k, optimum in enumerate(optima)]
     found = certify_penalty(problem, lam, problem.null_loss)
     assert Fraction(found.lower_bound) <= min(penalised) * (1 + Fraction(1, 10**14))  # the sum is rounded, too
-
-
-@pytest.mark.parametrize("ridge", [0.05, 1.0, 20.0])
-@pytest.mark.parametrize("tol", [1e-2, 1e-4])
-def test_lower_bounds_are_as_good_as_the_relaxation_of_each_size(ridge, tol):
-    problem = make_problem(ridge=ridge)
-    bounds = lower_bounds(problem, 30, tol=tol)
-    for k in range(1, 31):
-        *_, last = relax(problem, k, start=np.arange(60), tol=1e-7)
-        assert (1.0 - tol) * last.bound <= bounds[k] <= last.value * (1.0 + 1e-7)
-
-
-def test_lower_bounds_need_few_relaxations(monkeypatch):
-    """Each says something about all sizes."""
-    sizes = []
-    monkeypatch.setattr(SizeBounds, "solve", lambda self, k, solve=SizeBounds.solve: sizes.append(k) or solve(self, k))
-    lower_bounds(make_problem(n_features=300, ridge=10.0), 100, tol=1e-2)
-    assert len(sizes) == len(set(sizes)) < 25
-
-
-def test_sizes_beyond_the_largest_solved_for_are_bounded_too(monkeypatch):
-    problem = make_problem(n_features=12)
-    full = lower_bounds(problem, 12)
-    monkeypatch.setattr(size_bounds, "LARGEST_SIZE", 4)
-    bounds = lower_bounds(problem, 12)
-    assert bounds[:5] == pytest.approx(full[:5], rel=1e-3)
-    assert np.all(bounds <= full * (1.0 + 1e-3))
-    assert np.all(np.diff(bounds) <= 0)
-    assert bounds[-1] > 0.0
-    found = certify_size(problem, 9, support_loss(problem, greedy(problem, 9)))
-    assert found.lower_bound == pytest.approx(bounds[9], rel=0.1)
-    assert len(found.proved_in) == len(found.proved_out) == 0
 
 
 def test_scaling_x_or_permuting_the_features_changes_nothing():
@@ -249,19 +203,6 @@ def test_bound_of_the_penalised_problem_against_its_definition(seed, ridge, lam)
     assert found.upper_bound == pytest.approx(best)
 
 
-def test_a_strong_ridge_proves_the_features_that_matter():
-    problem = make_problem(ridge=3.0)
-    found = certify_size(problem, 4, support_loss(problem, np.arange(4)))
-    assert found.proved_in.tolist() == [0, 1, 2, 3]
-    assert found.proved_out.tolist() == list(range(4, 60))
-    assert found.gap < 1e-3
-    lam = 0.5 * (support_loss(problem, np.arange(3)) - support_loss(problem, np.arange(4)))
-    priced = certify_penalty(problem, lam, support_loss(problem, np.arange(4)) + 4 * lam)
-    assert priced.proved_in.tolist() == [0, 1, 2, 3]
-    assert len(priced.proved_out) > 40
-    assert priced.gap < 0.05
-
-
 def test_copies_of_a_feature_can_neither_be_proved_in_nor_out():
     problem = make_problem()
     X = dense(problem)
@@ -280,35 +221,6 @@ def test_a_high_price_proves_that_nothing_is_in():
     assert found.gap == 0.0
     assert len(found.proved_in) == 0
     assert found.proved_out.tolist() == list(range(60))
-
-
-@pytest.mark.parametrize("ridge", [0.1, 1.0, 10.0])
-def test_bounds_rise_with_the_price_and_fall_with_the_size(ridge):
-    problem = make_problem(ridge=ridge)
-    prices = np.geomspace(1e-4, 1.0, 12) * problem.null_loss
-    by_price = [certify_penalty(problem, lam, np.inf).lower_bound for lam in prices]
-    assert all(low <= high * (1 + 1e-4) for low, high in pairwise(by_price))
-    by_size = [certify_size(problem, k, np.inf).lower_bound for k in range(1, 12)]
-    assert all(low <= high * (1 + 1e-4) for high, low in pairwise(by_size))
-    # The penalised problem is the best of all sizes.
-    sizes = lower_bounds(problem, 60, tol=1e-4)
-    for lam, bound in zip(prices, by_price, strict=True):
-        assert bound == pytest.approx(np.min(sizes + lam * np.arange(61)), rel=3e-4)
-
-
-@given(seed=SEEDS, size=st.integers(1, 6), fraction=FRACTION)
-def test_proofs_against_all_supports_of_a_cut(seed, size, fraction):
-    """``prove`` is exact: it proves just what the bound of the cut says about each support on its own."""
-    random = np.random.default_rng(seed)
-    cut = Cut(2.0, 1.0, random.integers(0, 6, size) / 2.0)
-    k = int(random.integers(1, size + 1))
-    supports = [[j for j in range(size) if mask >> j & 1] for mask in range(2**size) if mask.bit_count() <= k]
-    bounds = [cut.bound(cut.scores[support].sum()) for support in supports]
-    loss = min(bounds) + fraction * (max(bounds) - min(bounds)) + 1e-9
-    proved_in, proved_out = prove(cut, k, loss)
-    in_all, in_none = members([s for s, bound in zip(supports, bounds, strict=True) if bound <= loss], size)
-    assert np.array_equal(proved_in, in_all)
-    assert np.array_equal(proved_out, in_none)
 
 
 @pytest.mark.parametrize("scale", ["none", "zscore"])
@@ -350,30 +262,6 @@ def test_float32_is_certified_like_float64():
 # --- the pieces
 
 
-@given(problem=problems(), seed=SEEDS)
-def test_support_loss_matches_the_definition(problem, seed):
-    random = np.random.default_rng(seed)
-    support = random.permutation(problem.n_features)[: random.integers(0, problem.n_features + 1)]
-    expected = loss_of(problem, support)
-    assert support_loss(problem, support) == pytest.approx(expected, rel=1e-7, abs=1e-10 * problem.null_loss)
-
-
-def test_support_loss_without_ridge():
-    random = np.random.default_rng(0)
-    X = random.standard_normal((20, 5)) * 10.0 ** np.arange(-10, 10, 4)
-    problem = LeastSquares(np.hstack([X, X]), random.standard_normal((20, 2)))
-    columns = dense(problem)[:, :5] / np.linalg.norm(dense(problem)[:, :5], axis=0)
-    expected = 0.5 * np.linalg.lstsq(columns, problem.targets.T)[1].sum()
-    assert support_loss(problem, np.arange(5)) == pytest.approx(expected)
-    assert support_loss(problem, np.arange(10)) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_a_perfect_fit_has_no_negative_loss(seed):
-    X = np.random.default_rng(seed).standard_normal((10, 3))
-    assert 0.0 <= support_loss(LeastSquares(X, X[:, :2]), np.arange(3)) < 1e-12
-
-
 def test_the_gap_of_a_perfect_solution_is_zero():
     assert Certificate(0.0, 0.0, np.array([]), np.array([])).gap == 0.0
     assert Certificate(1.0, 4.0, np.array([]), np.array([])).gap == 0.75
@@ -385,20 +273,6 @@ def test_targets_that_do_not_vary_have_no_gap():
     problem = LeastSquares(np.random.default_rng(0).standard_normal((8, 5)), np.ones((8, 2)), ridge=1.0)
     assert lower_bounds(problem, 5).tolist() == [0.0] * 6
     assert certify_size(problem, 2, 0.0).gap == 0.0
-
-
-def test_features_that_say_nothing_leave_the_loss_as_it_is():
-    X = np.array([[1.0, -1.0, 1.0, -1.0]]).T
-    problem = LeastSquares(np.hstack([X, -X]), np.array([[1.0, 1.0, -1.0, -1.0]]).T, ridge=1.0)
-    assert lower_bounds(problem, 2) == pytest.approx([2.0, 2.0, 2.0])
-
-
-def test_an_upper_bound_that_rounding_put_below_is_taken():
-    problem = make_problem()
-    best = support_loss(problem, np.arange(60))
-    found = certify_size(problem, 60, best * (1.0 - 1e-12))
-    assert found.lower_bound <= found.upper_bound
-    assert found.gap == pytest.approx(0.0, abs=1e-6)
 
 
 @pytest.mark.parametrize("k", [0, 61, -1])

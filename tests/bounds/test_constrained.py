@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -13,10 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from supports import exact_losses, nearly_dependent, powers_of_ten
 
-from l20fs.bounds.certificate import certify_penalty, certify_size, lower_bounds, prove
-from l20fs.bounds.choice import Choice
-from l20fs.bounds.cuts import Cut, LinearCut
-from l20fs.bounds.relaxation import relax
+from l20fs.bounds.certificate import certify_penalty, certify_size, lower_bounds
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.panel_rules import PanelRules
 from l20fs.objective.row_penalty import RowPenalty
@@ -36,7 +32,7 @@ def assert_holds(found, values, upper, problem, penalty):
 
 
 @pytest.mark.parametrize("with_rules", [False, True])
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", range(20))
 def test_certificates_hold_for_every_panel(seed, with_rules):
     random = np.random.default_rng([seed, with_rules])
     n_features = int(random.integers(3, 9))
@@ -58,44 +54,6 @@ def test_certificates_hold_for_every_panel(seed, with_rules):
     ranked = sorted(panels.values())
     for upper in (ranked[0], ranked[int(random.random() * len(ranked))]):
         assert_holds(certify_penalty(problem, price, upper, penalty=penalty), panels, upper, problem, penalty)
-
-
-@pytest.mark.parametrize("with_rules", [False, True])
-@pytest.mark.parametrize("price", [0.0, 0.02])
-@pytest.mark.parametrize("seed", range(10))
-def test_the_relaxation_is_solved_from_any_working_set(seed, price, with_rules):
-    """Between the bound and the value there is nothing left but the accuracy; more units than a working set has at first."""
-    random = np.random.default_rng([seed, with_rules])
-    problem = draw_problem(random, 60)
-    penalty = draw_penalty(random, 60, with_rules=with_rules)
-    choice = Choice.of(problem, penalty, price * problem.null_loss)
-    *_, last = relax(problem, 8, start=np.flatnonzero(choice.candidates)[:3], tol=1e-4, choice=choice)
-    if last.bound == np.inf:
-        assert choice.least_size() > 8
-    else:
-        assert -1e-9 <= last.value - last.bound <= 1.001e-4 * last.value + 1e-8 * problem.null_loss
-        totals = np.zeros(0) if choice.weights is None else choice.weights[:, last.rows] @ last.shares
-        assert len(totals) == 0 or np.all(totals <= choice.rules.given(choice.forced).upper + 1e-5)
-
-
-@pytest.mark.parametrize("seed", range(100))
-def test_proofs_are_exact_for_a_cut_without_rules(seed):
-    """They are what the bounds of all panels prove one by one: signed scores, forced units, units that are not free."""
-    random = np.random.default_rng(seed)
-    scores = random.integers(-3, 6, 6) / 2.0
-    cut = Cut(2.0, 20.0, scores) if seed % 2 else LinearCut(3.0, scores)
-    order = random.permutation(6)
-    forced, is_free = np.sort(order[: seed % 3]), np.isin(np.arange(6), order[2 : 6 - seed % 2])
-    choice = Choice(None, forced, is_free, np.ones(6, dtype=bool))
-    k = len(forced) + int(random.integers(1, 4))
-    free = np.flatnonzero(is_free).tolist()
-    panels = [(*forced, *more) for size in range(k - len(forced) + 1) for more in combinations(free, size)]
-    bounds = np.array([cut.bound(scores[list(panel)].sum()) for panel in panels])
-    loss = bounds.min() + random.random() * np.ptp(bounds) + 1e-9
-    are_in, are_out = prove(cut, k, loss, choice)
-    masks = np.array([np.isin(np.arange(6), panel) for panel, bound in zip(panels, bounds, strict=True) if bound <= loss])
-    assert np.array_equal(are_in, is_free & masks.all(axis=0))
-    assert np.array_equal(are_out, is_free & ~masks.any(axis=0))
 
 
 @settings(max_examples=30)

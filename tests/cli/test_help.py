@@ -9,9 +9,6 @@ import pytest
 
 from l20fs import __version__
 from l20fs.cli import COMMANDS, run
-from l20fs.cli.parameter_types import SOLVERS
-from l20fs.data.store import ENVIRONMENT
-from l20fs.solvers import SOLVERS as SOLVERS_BY_NAME
 
 HEAVY = {"scipy", "sklearn", "pandas", "joblib", "matplotlib", "jinja2"}
 LOADED = """
@@ -53,9 +50,3 @@ def test_the_group_shows_every_command_in_a_whole_sentence(capsys):
     assert "..." not in printed.partition("Commands:")[2]
     assert run(["--version"]) == 0
     assert __version__ in capsys.readouterr().out
-
-
-def test_what_help_says_without_loading_is_what_the_library_has(capsys):
-    assert tuple(SOLVERS_BY_NAME) == SOLVERS
-    assert run(["data", "list", "--help"]) == 0
-    assert f"${ENVIRONMENT}" in capsys.readouterr().out

@@ -2,70 +2,23 @@
 
 from __future__ import annotations
 
-import ast
 import csv
 import io
-import json
-import logging
 import re
-import warnings
-from pathlib import Path
 
 import click
 import numpy as np
 import pytest
-from rich.console import Console
 
 import l20fs.cli
 from l20fs.cli import output, run
-from l20fs.cli.output import Table, cell_bars, note, plain, show, show_json, show_text, stray_messages, working
+from l20fs.cli.output import Table, note, plain, show, show_text
 
 #: Title of the window, bell, concealed text, clear screen (C1), backspace, delete, right to left, markup of rich.
 HOSTILE = "\x1b]0;t\x07\x1b[8m\x9b2J\b\x7f\u202e\u2028[red]:boy:"
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\U0001f466]")
 
 # ------------------------------------------------------------------------------------------------------------- structure
-
-FORBIDDEN_CALLS = {
-    "print",
-    "echo",
-    "secho",
-    "echo_via_pager",
-    "prompt",
-    "confirm",
-    "progressbar",
-    "show_warning",
-    "breakpoint",
-}
-FILES = sorted(file for file in Path(l20fs.cli.__file__).parent.glob("*.py") if file.name != "output.py")
-
-
-def faults_in(source):
-    """Return the places at which a module prints by itself."""
-    found = []
-    for node in ast.walk(ast.parse(source)):
-        match node:
-            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in FORBIDDEN_CALLS:
-                found.append((node.lineno, name))
-            case ast.Attribute(value=ast.Name(id="sys"), attr="stdout" | "stderr" | "__stdout__" | "__stderr__"):
-                found.append((node.lineno, "sys"))
-            case ast.ImportFrom(module=str(module)) if module.split(".")[0] == "rich" and module != "rich.box":
-                found.append((node.lineno, module))
-            case ast.Import(names=names) if any(name.name.split(".")[0] == "rich" for name in names):
-                found.append((node.lineno, "rich"))
-    return found
-
-
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_nothing_is_printed_but_through_output(file):
-    assert faults_in(file.read_text(encoding="utf-8")) == []
-
-
-@pytest.mark.parametrize(
-    "line", ["print(1)", "click.echo(x)", "sys.stderr.write(x)", "from rich.console import Console", "import rich.table"]
-)
-def test_what_prints_by_itself_is_found(line):
-    assert faults_in(f"def f():\n    {line}\n")
 
 
 # ------------------------------------------------------------------------------------------------------------- functions
@@ -83,15 +36,6 @@ def test_lines_stay_lines_and_control_characters_are_shown(capsys):
     assert "\\x1b]0;t\\x07" in printed.err
 
 
-def test_json_is_ascii_without_control_characters_and_read_back_equal(capsys):
-    value = {HOSTILE: [HOSTILE + "\ud800", "é"]}
-    show_json(value)
-    printed = capsys.readouterr().out
-    assert printed.isascii()
-    assert not CONTROL.search(printed)
-    assert json.loads(printed) == value
-
-
 def test_tables_take_no_markup(capsys):
     table = Table(HOSTILE, "[b]x[/b]", title=HOSTILE, caption="[i]" + HOSTILE)
     table.add_row(HOSTILE, "a\nb")
@@ -101,33 +45,6 @@ def test_tables_take_no_markup(capsys):
     assert "[b]x[/b]" in printed
     assert "a\\nb" in printed
     assert plain("[red]" + "x" * 10_000).plain == "[red]" + "x" * 495 + "…"
-
-
-def test_bars_take_no_markup(monkeypatch, tmp_path):
-    drawn = io.StringIO()
-    console = Console(file=drawn, force_terminal=True, color_system=None, width=400, legacy_windows=False)
-    monkeypatch.setattr(output, "Console", lambda **options: console)
-    with working(f"Reading {HOSTILE}"):
-        pass
-    with cell_bars(tmp_path):
-        pass
-    shown = re.sub(r"\x1b\[[0-9?;]*[A-Za-z]", "", drawn.getvalue())
-    assert "Reading \\x1b]0;t\\x07" in shown
-    assert "[red]:boy:" in shown
-    assert not CONTROL.search(shown.replace("\r", ""))
-
-
-def test_warnings_and_logs_that_nobody_takes_are_notes(capsys):
-    with stray_messages():
-        warnings.simplefilter("always")
-        warnings.warn(f"of {HOSTILE}", UserWarning, stacklevel=1)
-        logger = logging.getLogger("of.some.package")
-        logger.propagate = False  # as without the handlers of pytest
-        logger.warning("log of %s", HOSTILE)
-    printed = capsys.readouterr().err
-    assert printed.startswith("warning: of \\x1b")
-    assert "\nlog of \\x1b" in printed
-    assert not CONTROL.search(printed)
 
 
 # -------------------------------------------------------------------------------------------------------------- commands

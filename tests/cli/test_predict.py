@@ -228,30 +228,6 @@ def test_results_are_not_overwritten_unless_asked(capsys, tmp_path, results, new
     assert len(stored["input"]["sha256"]) == 64
 
 
-def test_a_name_that_almost_fits_is_said_and_not_taken(capsys, predicted, blind, panel):
-    gene = panel.features[0]
-    rows = predicted(blind.rename(columns={gene: f"{gene.upper()}.1"}))
-    error = capsys.readouterr().err
-    assert f"'{gene.upper()}.1' for '{gene}'. Rename them" in error
-    assert "1 feature missing in all samples and replaced" in error
-    assert f"missing: {gene}" in rows[0]["outside"]
-
-
-def test_names_do_not_command_the_terminal(blind, tmp_path, capsys, results):
-    """Escape sequences, turned text and very long names of samples: whole in files, escaped and short on the screen."""
-    frame = blind.head(3).set_axis(["\x1b[31ma\x1b]0;b\x07", "\u202ec\nd", "e" * 100_000])
-    frame.to_csv(tmp_path / "new.csv")
-    arguments = ["predict", str(results), str(tmp_path / "new.csv")]
-    assert run(arguments) == 0
-    shown = capsys.readouterr().out
-    assert not any(letter in shown for letter in "\x1b\x07\u202e")
-    assert "\\x1b" in shown
-    assert len(shown) < 10_000
-    assert run([*arguments, "-o", str(tmp_path / "out")]) == 0
-    stored = pd.read_csv(tmp_path / "out" / "predictions.tsv", sep="\t", index_col="sample")
-    assert stored.index.tolist() == frame.index.tolist()
-
-
 def test_values_that_overflow_are_an_error(blind, panel, tmp_path, capsys, results):
     frame = blind.head(3).copy()
     frame.loc[frame.index[1], panel.features[:20]] = 1.7e308

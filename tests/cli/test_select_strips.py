@@ -12,7 +12,6 @@ from select_findings import LETTERS, findings
 from sklearn.impute import SimpleImputer
 
 from l20fs import L20Selector
-from l20fs.cli import select_strips
 from l20fs.cli.options import SelectOptions
 from l20fs.cli.select_content import build_content
 from l20fs.cli.select_strips import strips_of
@@ -38,48 +37,6 @@ def test_values_are_those_of_the_classes_in_ascending_order(container):
             assert strips.medians[place][c] == pytest.approx(np.median(values), abs=np.ptp(X[:, feature]) / 1000)
     assert (strips.targets, strips.unit) == ([], "")
     assert of(replace(found, options=SelectOptions(is_log=True))).unit == "log(1 + value)"
-
-
-def test_large_classes_are_thinned_and_the_last_features_left_out(monkeypatch):
-    found = findings(predictions=None)
-    sizes = found.classes.sizes
-    monkeypatch.setattr(select_strips, "MOST_OF_A_CLASS", 14)
-    strips = of(found)
-    for place, feature in enumerate(found.selector.path_.order):
-        for c, letter in enumerate(LETTERS):
-            values = np.sort(found.samples.X[found.samples.y == letter, feature])
-            assert len(strips.values[place][c]) == min(14, sizes[c])
-            np.testing.assert_allclose(np.array(strips.values[place][c])[[0, -1]], values[[0, -1]], atol=0.01)
-            assert strips.medians[place][c] == pytest.approx(np.median(values), abs=0.01)
-    monkeypatch.setattr(select_strips, "MOST_STRIP_VALUES", 200)
-    few = of(found)
-    assert {len(row) for rows in few.values for row in rows} == {8}
-    assert len(few.values) == 200 // 24
-    content = build_content(found)
-    assert "There are values of the first 8 features only" in render(content)
-    assert "24 of 60 samples are shown" in render(content)
-    monkeypatch.setattr(select_strips, "MOST_STRIP_VALUES", 20)
-    assert of(found) is None
-    monkeypatch.setattr(select_strips, "MOST_STRIP_VALUES", 10**6)
-    monkeypatch.setattr(select_strips, "MOST_STRIP_CLASSES", 2)
-    assert of(found) is None
-
-
-def test_missing_and_huge_values():
-    found = findings(predictions=None)
-    best, second = found.selector.path_.order[:2]
-    X = found.samples.X.copy()
-    X[::4, best] = np.nan
-    X[found.samples.y == "b", best] = np.nan
-    strips = of(replace(found, samples=replace(found.samples, X=X)))
-    assert [len(row) for row in strips.values[0]] == [
-        np.isfinite(X[found.samples.y == letter, best]).sum() for letter in LETTERS
-    ]
-    assert strips.medians[0][1] is None
-    X[0, second] = 1e120  # no picture has room for it
-    assert len(of(replace(found, samples=replace(found.samples, X=X))).values) == 1
-    X[:, best] = np.nan
-    assert of(replace(found, samples=replace(found.samples, X=X))).values[0] == [[], [], []]
 
 
 def test_values_that_were_filled_in_are_not_shown():
@@ -117,14 +74,3 @@ def test_values_of_numbers_stand_beside_the_target():
     assert (levels["g0"], levels["g3"]) == ("rises with target", "falls with target")
     X[5, found.selector.path_.order[0]] = np.nan
     assert of(found).values[0][0][5] is None
-
-
-def test_groups_have_the_mean_of_their_z_scores():
-    found = findings(L20Selector(2, max_features=9, feature_groups=[[0, 1, 2], [9, 5]]), predictions=None)
-    X = found.samples.X
-    z = (X - X.mean(axis=0)) / X.std(axis=0)
-    strips = of(found)
-    for unit, values in zip(found.units, strips.values, strict=True):
-        expected = np.sort(z[:, unit].mean(axis=1)[found.samples.y == "a"])
-        np.testing.assert_allclose(values[0], expected, atol=0.01)
-    assert strips.unit == "standard deviations from the mean, mean of the features of the group"

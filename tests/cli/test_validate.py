@@ -18,9 +18,8 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss, r
 from l20fs import L20Classifier, L20Regressor, Panel
 from l20fs.bounds.certificate import support_loss
 from l20fs.cli import run
-from l20fs.cli.feature_list import inspect_list, make_model, problem_of, variance_inflation
+from l20fs.cli.feature_list import inspect_list, make_model, problem_of
 from l20fs.cli.validate_content import comparison
-from l20fs.cli.validate_steps import promise_of
 from l20fs.data.readers import Samples
 from l20fs.evaluation.corrected_score import Estimate
 from l20fs.evaluation.folds import make_stratified_folds
@@ -126,49 +125,12 @@ def test_whether_a_panel_holds_is_decided_by_the_interval_of_the_difference(n_ri
     assert comparison(outcome(n_right), None) is None
 
 
-def test_a_promise_of_the_panel_is_compared(validate, folder, panel):
-    score = {"name": "accuracy", "value": 0.99, "lower": 0.97, "upper": 1.0}
-    replace(panel, provenance={"score": score}).save(folder / "promising.json")
-    assert "was promised" in validate("promising.json", "cohort.csv", "--target", "type")["answers"][1]
-    of_other_k = validate("promising.json", "cohort.csv", "--target", "type", "-k", str(panel.k - 1))
-    assert len(of_other_k["answers"]) == 1  # the promise is about the selected number of features
-
-
-def test_a_loss_that_cannot_be_excluded_is_said():
-    """From the interval of the difference: 5 of 5 right do not show that a panel holds."""
-    few = validate_classes(["a"] * 5, np.tile([0.9, 0.1], (5, 1)), ["a"] * 5, ["a", "b"])
-    said = comparison(few, ("accuracy", Estimate(0.93, 0.91, 0.95)))
-    assert said.endswith("It may be worse by up to 36 points.")
-
-
-ODD = [
-    {"name": "nonsense", "value": "1"},
-    {"name": ["accuracy"], "value": 1.0, "lower": 0.9, "upper": 1.0},
-    {"name": "accuracy", "value": 10**400, "lower": 0.9, "upper": 1.0},
-    {"name": "accuracy", "value": True, "lower": 0.9, "upper": 1.0},
-    {"name": "accuracy", "value": 0.5, "lower": 0.9, "upper": 0.1},
-    {"name": "accuracy", "value": 5.0, "lower": 4.0, "upper": 6.0},
-]
-
-
-@pytest.mark.parametrize("score", ODD, ids=range(len(ODD)))
-def test_a_promise_that_is_none_is_ignored(panel, score):
-    assert promise_of(replace(panel, provenance={"score": score})) is None
-
-
 def test_samples_without_any_value_are_no_cohort(folder, panel, tmp_path, capsys):
     blind = pd.read_csv(folder / "cohort.csv", index_col=0)
     blind[[*panel.features, *panel.substitutes]] = np.nan
     blind.to_csv(tmp_path / "empty.csv")
     assert run(["validate", str(folder / "panel.json"), str(tmp_path / "empty.csv"), "--target", "type"]) == 3
     assert "no sample has a value of any feature" in capsys.readouterr().err
-
-
-def test_the_slope_of_the_calibration_has_an_interval(validate, tmp_path):
-    slope = validate("panel.json", "cohort.csv", "--target", "type")["parts"]["cohort"]["calibration_slope"]
-    assert 0.0 < slope["lower"] < slope["value"] < slope["upper"]
-    [row] = [row for row in read_tsv(tmp_path / "out" / "validation.tsv") if row["what"] == "calibration slope"]
-    assert float(row["upper"]) == pytest.approx(slope["upper"])
 
 
 def test_numbers_are_judged(tmp_path):
@@ -224,21 +186,6 @@ def test_the_distance_of_a_list_is_bounded_by_all_lists_of_its_size():
     for place, member in enumerate(report.members):
         rest = [row for row in worst if row != worst[place]]
         assert member.loss_without == pytest.approx(support_loss(problem, np.array(rest)) / problem.null_loss)
-
-
-def test_redundant_features_are_found():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((50, 4))
-    X[:, 3] = X[:, 0] + 0.1 * rng.standard_normal(50)
-    inflation = variance_inflation(X)
-    correlation = np.corrcoef(X, rowvar=False)
-    assert inflation == pytest.approx(np.diagonal(np.linalg.inv(correlation)).tolist())
-    labels = np.where(X[:, 0] > 0.0, "b", "a")
-    report = inspect_list(Samples(X, labels, list("wxyz"), ""), [0, 1, 3])
-    assert (report.pairs[0].first, report.pairs[0].second) == ("w", "z")
-    assert report.pairs[0].correlation == pytest.approx(correlation[0, 3])
-    assert variance_inflation(np.column_stack([X[:, 0], X[:, 0]])) == [np.inf, np.inf]
-    assert variance_inflation(X[:5]) == [None] * 4
 
 
 def test_a_list_with_a_second_table_is_judged_there_as_a_panel_of_it(validate, folder, panel):
@@ -303,14 +250,6 @@ def test_the_training_table_itself_is_recognised(folder, panel, tmp_path, valida
     found = validate("known.json", "train.csv", "--target", "type")
     assert "the one that the panel was made from" in found["warnings"][0]
     assert len(found["answers"]) == 1  # nothing is compared
-
-
-def test_the_same_run_writes_the_same_bytes(validate, tmp_path):
-    arguments = ("panel.json", "cohort.csv", "--target", "type", "--groups", "site")
-    validate(*arguments)
-    before = contents(tmp_path / "out")
-    validate(*arguments)
-    assert contents(tmp_path / "out") == before
 
 
 def test_a_list_for_numbers_is_judged(tmp_path):

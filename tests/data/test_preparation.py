@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import warnings
 
 import anndata
@@ -12,13 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
 from sklearn.impute import KNNImputer, SimpleImputer
 
 from l20fs.data.readers import DataError, read_table
-from l20fs.data.readers.preparation import ColumnImputer
-from l20fs.data.readers.repeated import mean_of_groups, numbered_names
+from l20fs.data.readers.preparation import ColumnImputer, LargestVariance
 
 LABELS = ["u", "v"] * 6
 
@@ -46,29 +42,6 @@ def refuse(*arguments, **options):
 
 
 # Names
-
-
-@given(st.lists(st.sampled_from(["A", "A.1", "A.2", "B", "B.1", ""]), min_size=1, max_size=9))
-def test_repeated_names_are_numbered_and_never_collide(names):
-    unique = numbered_names(names)
-    assert len(set(unique)) == len(names)
-    assert {name for name in unique if name in names} == set(names)
-    assert all(new in (name, f"{name}.{new.rpartition('.')[2]}") for new, name in zip(unique, names, strict=True))
-    if "" not in names:  # which pandas calls unnamed
-        assert unique == pd.read_csv(io.StringIO(",".join(names) + "\n")).columns.tolist()
-
-
-def test_means_are_those_of_pandas_dense_and_sparse():
-    codes = np.array([0, 1, 0, 2, 1, 0])
-    X = gappy()
-    X[3] = np.nan
-    X[0, 5] = 0.0
-    expected = pd.DataFrame(X.T).groupby(codes).mean().T.to_numpy()
-    np.testing.assert_allclose(mean_of_groups(X, codes), expected, rtol=1e-12)
-    for make in (sp.csr_array, sp.csc_array):
-        found = mean_of_groups(make(X), codes)
-        assert found.format == make(X).format
-        np.testing.assert_allclose(found.toarray(), expected, rtol=1e-12)
 
 
 REPEATED = ["TP53", "MYC", "TP53", "CD99", "TP53", "MYC"]
@@ -198,19 +171,6 @@ def test_rules_for_missing_values(tmp_path, rule, dtype):
     said = "a.npz: 4 values of 3 features are missing, first in column 'g1', sample 2; they are filled in by the"
     assert table.notes == (f"{said} {what} training samples{' (--missing median)' if rule is None else ''}.",)
     assert table.choices == ({"a.npz": {"missing": "median"}} if rule is None else {})
-
-
-def test_a_clean_table_is_not_copied(tmp_path):
-    from l20fs.data.readers.finite import settle_missing
-    from l20fs.data.readers.preparation import prepare
-    from l20fs.data.readers.table import Contents, Request
-
-    contents = Contents(np.ones((4, 3)), ["a", "b", "c"])
-    for rule in ("median", "knn", "drop", "refuse"):
-        request = Request(tmp_path / "a.csv", missing=rule)
-        settled, n_missing = settle_missing(contents, request)
-        prepared = prepare(settled, n_missing, request)
-        assert (prepared.X is contents.X, prepared.unprepared, request.log.notes) == (True, None, [])
 
 
 def test_what_has_no_value_at_all_is_left_out(tmp_path):

@@ -10,8 +10,6 @@ import scipy.sparse as sp
 from files import DONORS, FRAME, GENES, LABELS, SAMPLES, X
 
 from l20fs.data.readers import DataError, UnknownColumnError, read_table
-from l20fs.data.readers.metadata import coded_columns, named_like_metadata
-from l20fs.data.readers.selection import matched
 
 SITES = ["Bonn", "Ulm"] * 4
 SEXES = ["f", "m", "m", "f"] * 2
@@ -123,14 +121,6 @@ def test_text_in_a_feature_that_is_needed_is_refused(tmp_path):
 # Names and patterns
 
 
-def test_patterns_know_two_signs_and_names_come_first():
-    names = ["a", "A", "a*", "a1", "b[1]", "b1", "", "a\nb"]
-    expected = {"a": "a", "a*": "a*", "b[1]": "b[1]", "b[12]": "", "?1": "a1 b1", "*": names, "c*": "", "a?b": "a\nb"}
-    for pattern, some in expected.items():
-        assert matched([pattern], names) == set(some.split(" ") if some and isinstance(some, str) else some)
-    assert matched(["a", "b?"], names) == {"a", "b1"}
-
-
 @pytest.fixture(scope="module")
 def options(tmp_path_factory):
     folder = tmp_path_factory.mktemp("files")
@@ -216,19 +206,6 @@ def test_the_features_of_a_panel_say_that_samples_are_in_columns(tmp_path):
     assert "--samples-in columns" in refuse(file, needed={"TP53"}, need_labels=False, samples_in="rows")
 
 
-def test_a_gene_that_is_called_as_the_target_is_no_reason(tmp_path):
-    frame = FRAME.assign(type=LABELS)
-    frame.index = ["type", *SAMPLES[1:]]
-    assert read_table(write(frame, tmp_path / "a.csv"), "type", strict=True).y.tolist() == LABELS
-
-
-def test_samples_in_rows_and_in_columns_are_no_reason(tmp_path, sheet):
-    """A table of distances, for example."""
-    file = write(pd.DataFrame(np.tile(X, 2)[:, :8], index=SAMPLES, columns=SAMPLES), tmp_path / "a.csv")
-    table = read_table(file, "type", labels=sheet, strict=True)
-    np.testing.assert_array_equal(table.X, np.tile(X, 2)[:, :8])
-
-
 def test_numbers_are_names_if_the_labels_have_them(tmp_path):
     """In the order of the lines, they would get the labels of others."""
     ids = [1017, 1003, 1090, 1044, 1081, 1022, 1075, 1066]
@@ -240,79 +217,6 @@ def test_numbers_are_names_if_the_labels_have_them(tmp_path):
 
 
 # Metadata
-
-NAMED = [
-    *("age", "Age", "AGE", "Age (years)", "age_at_diagnosis", "sex", "Gender", "batch", "Batch.2", "batch2", "plate_id"),
-    *(
-        "run",
-        "Run",
-        "run number",
-        "date",
-        "SampleDate",
-        "day",
-        "year",
-        "ID",
-        "patientID",
-        "Patient-Id",
-        "number",
-        "No",
-        "no",
-    ),
-    *("index", "weight", "bodyWeight_kg", "height", "BMI", "body mass index", "site", "center", "Centre", "lane", "Well"),
-    *("row", "column", "replicate", "technical_replicate", "RIN", "survival", "overall_survival_months", "status", "time"),
-    *("vital_status", "time.to.event", "follow_up_time"),
-]
-GENUINE = [
-    *(
-        "AGER",
-        "BATF",
-        "DDIT3",
-        "RUNX1",
-        "TIMELESS",
-        "WELLS",
-        "RIN1",
-        "RIN2",
-        "ID1",
-        "ID2",
-        "ID3",
-        "ID4",
-        "NOS1",
-        "NO",
-        "NO2",
-    ),
-    *("SEXDET", "AGE1", "age-1", "sex-1", "CLOCK", "PLATR1", "ROR1", "DATF1", "YEATS4", "TIMP1", "STAT1", "SITPEC", "CENPA"),
-    *("WEE1", "HEIH", "BMIQ", "LANCL1", "INDO", "IDH1", "IDO1", "NR4A1", "NR3C1", "NUMB", "SURVIVIN", "BIRC5", "1007_s_at"),
-    *(
-        "AFFX-BioB-5_at",
-        "ILMN_1343291",
-        "ENSG00000141510",
-        "cg00000029",
-        "H3-3A",
-        "MT-ND1",
-        "HLA-A",
-        "TP53",
-        "CELF2",
-        "UP",
-        "",
-    ),
-    *("original_glrlm_RunLengthNonUniformity", "mean radius", "worst area", "Gene 1", "g12", "feature12", "12", "M117.3T45"),
-    *(
-        "KEGG_AGE_RAGE_SIGNALING_PATHWAY",
-        "GOBP_SEX_DETERMINATION",
-        "column 5",
-        "group",
-        "sample",
-        "case",
-        "OS",
-        "CELL",
-        "IMAGE:1234",
-    ),
-]
-
-
-def test_names_of_metadata_are_told_from_names_of_genes():
-    assert [name for name in NAMED if not named_like_metadata(name)] == ["run"]  # a gene of the fly
-    assert [name for name in GENUINE if named_like_metadata(name)] == []
 
 
 def test_metadata_are_named_in_one_warning(tmp_path):
@@ -329,22 +233,6 @@ def test_metadata_are_named_in_one_warning(tmp_path):
     assert "'age'" in notes_of(read_table(turned, "type", samples_in="columns"))[0]
     days = pd.DataFrame(np.tile(X, 6)[:, :30], columns=[f"day_{j}" for j in range(30)]).assign(type=LABELS)
     assert notes_of(read_table(write(days, tmp_path / "c.csv", index=False), "type")) == []
-
-
-def test_codes_are_told_from_measurements_by_their_values():
-    chance = np.random.default_rng(0)
-    continuous = chance.standard_normal((30, 40))
-    codes = np.array([1.0, 2.0, 3.0] * 10)[:, None]
-    gaps = codes.copy()
-    gaps[3] = np.nan
-    assert coded_columns(np.hstack([codes, continuous, gaps, codes - 1])) == [0, 41, 42]
-    assert coded_columns(continuous) == []
-    assert coded_columns(np.hstack([continuous, codes, continuous])) == []  # a gene may be such
-    assert coded_columns(np.hstack([continuous, np.arange(30.0)[:, None], np.zeros((30, 1))])) == []
-    assert coded_columns(np.rint(10 * continuous)) == []  # counts
-    assert coded_columns(np.hstack([continuous[:, :20], np.tile(codes, 5)])) == []
-    assert coded_columns(np.hstack([continuous[:, :8], codes])) == []
-    assert coded_columns(np.hstack([continuous, codes])[:9]) == []
 
 
 # Labels

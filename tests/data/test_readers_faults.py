@@ -6,11 +6,9 @@ import contextlib
 import gzip
 import io
 import pickle
-import random
 import struct
 import warnings
 import zipfile
-import zlib
 from pathlib import Path
 
 import files
@@ -21,20 +19,12 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from files import GENES, LABELS, SAMPLES, X
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.io import savemat
 
 from l20fs.cli import run
 from l20fs.data.readers import DataError, Samples, UnknownColumnError, limits, read_table
-from l20fs.data.readers.arff import read_arff
-from l20fs.data.readers.arrays import read_arrays
-from l20fs.data.readers.gct import read_gct
-from l20fs.data.readers.labels import match_labels, text_rows
-from l20fs.data.readers.names import date_like
-from l20fs.data.readers.table import Contents, Request
+from l20fs.data.readers.table import Request
 from l20fs.data.readers.tenx import parse_matrix_market
-from l20fs.data.readers.text import read_text
 
 OURS = (DataError, UnknownColumnError)
 
@@ -77,9 +67,8 @@ def write(folder, content, name):
         (b"type,a\nu,1\rv,2\n", "carriage returns without a line feed, first in line 2"),
     ],
 )
-@pytest.mark.parametrize("compress", [bytes, gzip.compress])
-def test_f1_damaged_text_is_refused_with_its_line(tmp_path, capsys, content, message, compress):
-    file = write(tmp_path, compress(content), "a.csv")
+def test_f1_damaged_text_is_refused_with_its_line(tmp_path, capsys, content, message):
+    file = write(tmp_path, content, "a.csv")
     assert message in refuse(file, "type")
     assert run(["select", str(file), "--target", "type"]) == 3
     assert message in capsys.readouterr().err
@@ -146,42 +135,14 @@ def test_f2_excel_dates_are_shown_as_dates(tmp_path):
     assert "1 feature name looks like a date ('2021-03-01')" in table.notes[0]
 
 
-DATES = ["1-Mar", "01-Mar", "2-Sep", "Mar-01", "1-Mar-21", "2021-03-01", "2021-03-01 00:00:00", "9/1/2021", "44256", "1-DEC"]
-GENUINE = [
-    "MARCH1",
-    "SEPT2",
-    "MARCHF1",
-    "SEPTIN2",
-    "DEC1",
-    "1-8U",
-    "7-MAR-x",
-    "NA",
-    "nan",
-    "",
-    "HLA-A",
-    "123",
-    "99999",
-    "Oct4",
-]
-
-
-@given(st.permutations(DATES + GENUINE + ["TP53"] * 20))
-def test_f2_dates_are_told_from_genes(names):
-    assert date_like(names) == [name for name in names if name in DATES]
-
-
-def test_f2_numbers_among_numbers_are_identifiers():
-    assert date_like(["44256", "7157", "672", "TP53"]) == []
-    assert date_like(["44256", "7157", "1-Mar"]) == ["1-Mar"]
-    assert date_like([]) == []
-
-
 # F3: names that stand for two things
 
 
-@pytest.mark.parametrize("samples_in", ["rows", "columns"])
 @pytest.mark.parametrize("axis", ["features", "samples"])
-@pytest.mark.parametrize("kind", ["csv", "xlsx", "gct", "mtx", "h5ad", "npz"])
+@pytest.mark.parametrize(
+    ("kind", "samples_in"),
+    [("csv", "rows"), ("csv", "columns"), ("xlsx", "rows"), ("gct", "columns"), ("mtx", "rows"), ("h5ad", "rows")],
+)
 def test_f3_repeated_names_are_refused_and_five_are_listed(tmp_path, kind, axis, samples_in):
     names = {"features": [f"g{j}" for j in range(14)], "samples": [f"s{j}" for j in range(14)]}
     names[axis] = [f"{axis[0]}{j % 7}" for j in range(14)]
@@ -195,8 +156,6 @@ def test_f3_repeated_names_are_refused_and_five_are_listed(tmp_path, kind, axis,
         frame.to_csv(file)
     elif kind == "xlsx":
         frame.to_excel(file)
-    elif kind == "npz":
-        np.savez(file, X=frame.to_numpy(), feature_names=names["features"], sample_names=names["samples"])
     elif kind == "gct":
         rows = [f"{name}\tx\t" + "\t".join(map(str, row)) for name, row in zip(names["features"], values.T, strict=True)]
         file.write_text("#1.2\n14\t14\nName\tDescription\t" + "\t".join(names["samples"]) + "\n" + "\n".join(rows))
@@ -315,7 +274,7 @@ DUMPS = {
 
 
 @pytest.mark.parametrize("what", DUMPS)
-@pytest.mark.parametrize("ending", [".npy", ".npz", ".csv", ".pkl", ".joblib", ".h5ad", ".mat", ".xlsx", ".parquet", ""])
+@pytest.mark.parametrize("ending", [".npz", ".csv", ".pkl", ".h5ad"])
 def test_f6_a_payload_is_never_run(folder, options, tmp_path, what, ending):
     canary = tmp_path / "canary"
     stream = io.BytesIO()
@@ -402,36 +361,6 @@ def test_f8_a_file_that_grows_out_of_proportion_is_refused(small_limits, tmp_pat
     assert run(["select", str(file), "--target", "Y" if kind == "mat" else "type"]) == 3
 
 
-def test_f8_no_more_is_unpacked_than_allowed(small_limits, monkeypatch):
-    """The end of a bomb is never reached: it would be an error of its own."""
-    packed = gzip.compress(bytes(3_000_000))[:-8] + b"12345678"
-    with pytest.raises(DataError, match="unpack to more than"):
-        limits.unpack_gzip(packed, Request(Path("a.gz")), 1)
-    monkeypatch.setattr(limits, "FREE_BYTES", 10**7)
-    with pytest.raises(DataError, match="damaged gzip file"):
-        limits.unpack_gzip(packed, Request(Path("a.gz")), 1)
-
-
-def test_f8_an_archive_that_lies_about_its_size_gives_no_more_than_it_states(tmp_path):
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("xl/a.xml", b" " * 1_000_000)
-    true, lie = struct.pack("<I", 1_000_000), struct.pack("<I", 10)
-    content = stream.getvalue().replace(true, lie)
-    checksum = struct.pack("<I", zlib.crc32(b" " * 1_000_000))
-    assert "not a whole Excel file" in refuse(write(tmp_path, content, "a.xlsx"), "type")
-    honest = content.replace(checksum, struct.pack("<I", zlib.crc32(b" " * 10)))
-    assert honest != content
-    repacked = limits.repack(honest, Request(Path("a.xlsx")), 1)
-    assert len(repacked) < 1000  # whatever is behind the ten bytes stays packed
-
-
-@given(st.binary(max_size=3000), st.integers(1, 3))
-def test_f8_what_is_honest_is_unpacked_whole(content, n_parts):
-    packed = b"".join(gzip.compress(content) for _ in range(n_parts))
-    assert limits.unpack_gzip(packed, Request(Path("a.gz")), 1) == content * n_parts
-
-
 # Memory
 
 
@@ -441,42 +370,6 @@ def test_a_file_that_needs_too_much_memory_is_refused_with_both_numbers(folder, 
     assert "needs about " in message
     assert "100 bytes are allowed. Remove features" in message
     read_table(folder / name, **options[name], max_memory=10**9)
-
-
-def test_memory_that_is_free_counts_unless_one_says_otherwise(monkeypatch, folder, options):
-    monkeypatch.setattr(limits, "ALWAYS_FREE", 0)
-    monkeypatch.setattr(limits, "available_memory", lambda: 2**10)
-    assert "but 1.0 KiB are free" in refuse(folder / "a.csv", **options["a.csv"])
-    read_table(folder / "a.csv", **options["a.csv"], max_memory=10**9)
-    monkeypatch.setattr(limits, "available_memory", lambda: None)
-    read_table(folder / "a.csv", **options["a.csv"])
-
-
-def test_the_free_memory_is_a_number_or_unknown(monkeypatch):
-    found = limits.available_memory()
-    assert found is None or 2**20 < found < 2**50
-
-    def nothing(*_):
-        raise OSError
-
-    monkeypatch.setattr(Path, "read_text", nothing)  # no /proc, as on Windows and macOS
-    assert limits.available_memory() is None
-
-
-def test_memory_that_ends_while_a_file_is_read_is_told_in_the_same_words(monkeypatch, folder, options):
-    def nothing(*_, **__):
-        raise MemoryError("Unable to allocate 7.28 TiB")
-
-    for module, name in (
-        ("parquet", "frame_of_columns"),
-        ("workbook", "repack"),
-        ("text", "parse"),
-        ("arrays", "find_variables"),
-    ):
-        monkeypatch.setattr(f"l20fs.data.readers.{module}.{name}", nothing)
-    for name in ("a.csv", "a.xlsx", "a.parquet", "a.npz", "a.mat"):
-        message = refuse(folder / name, **options[name])
-        assert message == f"{name}: needs more memory than there is (Unable to allocate 7.28 TiB). {limits.LESS_MEMORY}"
 
 
 def test_empty_fields_at_the_end_of_lines_are_counted_once(tmp_path):
@@ -558,15 +451,6 @@ def test_f10_a_header_that_lies_is_found_out(old, new, message):
     assert message in str(caught.value)
 
 
-def test_f10_the_truth_is_read():
-    request = Request(Path("matrix.mtx"))
-    for text in (MTX, MTX.replace("\n", "\r\n"), MTX.rstrip("\n"), MTX.replace("real", "integer")):
-        matrix = parse_matrix_market(text.encode(), request)
-        np.testing.assert_array_equal(matrix.toarray(), [[5, 0, 0], [0, 0, 6]])
-    matrix = parse_matrix_market((MTX[:48] + "3 2 0\n").encode(), request)
-    assert (matrix.shape, matrix.nnz) == ((2, 3), 0)
-
-
 # F11: GCT
 
 
@@ -594,7 +478,7 @@ def test_f11_wrong_dimensions_are_refused_with_both(tmp_path, old, new, message)
 
 
 def test_f12_very_many_columns_are_read(tmp_path):
-    n = 250_000  # a million take half a minute, most of it in pandas
+    n = 50_000  # a million take half a minute, most of it in pandas
     rows = [f"{label}," + ",".join(["0.5", "2"] * (n // 2)) for label in "uv"]
     text = "type," + ",".join(f"g{j}" for j in range(n)) + "\n" + "\n".join(rows) + "\n"
     table = read_table(write(tmp_path, text, "wide.csv"), "type")
@@ -608,77 +492,6 @@ def test_f12_absurd_numbers_of_features_are_refused(tmp_path):
 
 
 # F13: random bytes into every parser of our own
-
-
-def as_lines(chance, words, separator):
-    return "\n".join(separator.join(chance.choices(words, k=chance.randrange(5))) for _ in range(chance.randrange(7)))
-
-
-WORDS = [
-    "",
-    "0",
-    "1",
-    "2",
-    "3",
-    "-1",
-    "1.5",
-    "x",
-    "NA",
-    "type",
-    "u",
-    "v",
-    '"',
-    "'",
-    '"a\nb"',
-    "é",
-    "99999999999",
-    "#1.2",
-    "\r",
-]
-
-
-def random_content(chance, start, separator):
-    """Return random bytes, or what is nearly a file of a kind."""
-    if chance.random() < 0.3:
-        return chance.choice([b"", start]) + chance.randbytes(chance.randrange(60))
-    return start + as_lines(chance, WORDS, separator).encode()
-
-
-def parse_labels(content, request):
-    return match_labels(
-        text_rows(content, {"1", "2"}, request), Contents(np.eye(2), ["a", "b"], ["1", "2"]), request, request
-    )
-
-
-PARSERS = {
-    "text": (read_text, b"type,a\n", ","),
-    "columns": (read_text, b"gene\tu\ntype\tv\n", "\t"),
-    "gct": (read_gct, b"#1.2\n1\t1\nName\tDescription\ts\n", "\t"),
-    "gct 3": (read_gct, b"#1.3\n1\t2\t0\t1\nid\ts\tt\ntype\tu\tv\n", "\t"),
-    "arff": (read_arff, b"@relation x\n@attribute a real\n@attribute type {u,v}\n@data\n", ","),
-    "mat": (read_arrays, b"MATLAB 5.0".ljust(124) + b"\x00\x01IM", " "),
-    "npz": (read_arrays, b"PK\x03\x04", " "),
-    "npy": (read_arrays, b"\x93NUMPY\x01\x00v\x00{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1), }", " "),
-    "mtx": (parse_matrix_market, b"%%MatrixMarket matrix coordinate real general\n2 2 1\n", " "),
-    "labels": (parse_labels, b"sample,type\n", ","),
-}
-
-
-@pytest.mark.parametrize("name", PARSERS)
-@pytest.mark.filterwarnings("ignore")
-def test_f13_random_bytes_give_our_refusal_or_contents(tmp_path, name):
-    parser, start, separator = PARSERS[name]
-    chance = random.Random(name)
-    labels = tmp_path / "labels" if name in ("npy", "mtx") else None
-    request = Request(tmp_path / "a", "type", labels, samples_in="columns" if name == "columns" else "rows")
-    n_read = 0
-    for _ in range(10_000):
-        try:
-            parser(random_content(chance, start, separator), request)
-        except OURS:
-            continue
-        n_read += 1
-    assert n_read < 10_000
 
 
 def test_cells_far_beyond_a_table_do_not_take_all_memory(tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import re
 
 import anndata
@@ -13,9 +12,6 @@ import scipy.sparse as sp
 
 from l20fs.blocks import FileBlocks
 from l20fs.data.readers import DataError, UnknownColumnError, read_table
-from l20fs.data.readers.joining import match_names
-from l20fs.data.readers.labels import samples_in_labels
-from l20fs.data.readers.table import Request
 
 N = 12
 SAMPLES = [f"Probe {i}" for i in range(N)]
@@ -125,16 +121,6 @@ def test_numbers_to_predict_may_have_a_decimal_comma(table):
     assert found.y.tolist() == [i + 0.5 for i in range(N)]
 
 
-def test_names_of_samples_are_known_before_the_table_is_read(table):
-    file = table.parent / "labels.csv"
-    SHEET.to_csv(file, index=False)
-    assert samples_in_labels(Request(table, "type", file)) == {"id", *SAMPLES}
-    file.write_text("\n".join(SHEET["type"]))
-    assert samples_in_labels(Request(table, "type", file)) == frozenset()
-    file.write_bytes(b"\0")
-    assert samples_in_labels(Request(table, "type", file)) == frozenset()
-
-
 # The join
 
 
@@ -191,38 +177,6 @@ def test_names_of_r_match(table):
     names = [f"{i}-A" for i in range(N)]
     pd.DataFrame(X, index=[f"X{i}.A" for i in range(N)]).to_csv(table)
     assert read(table, SHEET.assign(id=names)).y.tolist() == SHEET["type"].tolist()
-
-
-def slow_match(samples, names):
-    """Compare every sample with every name, letter by letter."""
-
-    def plain(name):
-        return "".join(letter for letter in name.lower() if letter not in " _-.")
-
-    pairs = {s: s for s in samples if s in names}
-    for s in samples:
-        alike = [n for n in names if plain(n) == plain(s)]
-        if s not in pairs and len(alike) == 1 and sum(plain(t) == plain(s) for t in samples) == 1:
-            pairs[s] = alike[0]
-    return pairs
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_near_matches_are_unique_on_both_sides(seed):
-    chance = random.Random(seed)
-    pool = [a + mark + b for a in ("s", "S", "t") for mark in ("", "_", " ", "-") for b in "pqr"]
-    samples, names = (chance.sample(pool, 8) for _ in range(2))
-    found = match_names(samples, names, near=True)
-    expected = slow_match(samples, names)
-    assert {samples[i]: names[row] for i, row in found.rows.items()} == expected
-    assert found.missing == [s for s in samples if s not in expected]
-    assert found.extra == [n for n in names if n not in expected.values()]
-
-
-def test_numbers_with_other_separators_are_other_names():
-    assert not match_names(["S1.1"], ["S11"], near=True).rows
-    assert not match_names(["CD4+"], ["CD4-"], near=True).rows
-    assert match_names(["S1.1"], ["s1-1"], near=True).rows == {0: 0}
 
 
 def test_fewer_than_half_are_refused_with_names_of_both_sides(table):

@@ -19,7 +19,6 @@ from l20fs import L20Selector
 from l20fs.anndata import select_genes
 from l20fs.blocks import as_blocks, open_large
 from l20fs.blocks.hdf5_layout import PER_CHUNK, DataSet, LayoutError, data_sets
-from l20fs.blocks.packed import stated_texts, unpacked_size
 from l20fs.blocks.zarr_layout import check_store
 from l20fs.data.readers import DataError, read_table
 
@@ -101,27 +100,6 @@ def test_codecs_of_zarr(tmp_path, X, codecs, monkeypatch):
     assert not table.notes
     (array,) = check_store(tmp_path / "x.zarr").arrays.values()
     array.check_chunks(0)  # all chunks are looked at, and none is larger than it should be
-
-
-@pytest.mark.parametrize("codec", ["zlib", "gzip", "zstd", "blosc", "lz4"])
-def test_sizes_of_packed_chunks(tmp_path, codec):
-    import numcodecs
-
-    content = np.random.default_rng(0).integers(0, 9, 10**5).astype("u1").tobytes()
-    (tmp_path / "chunk").write_bytes(b"shard" + numcodecs.get_codec({"id": codec}).encode(content))
-    size = (tmp_path / "chunk").stat().st_size - 5
-    assert unpacked_size(codec, tmp_path / "chunk", 5, size, 2**20) == len(content)
-
-
-@pytest.mark.parametrize("codec", ["", "gzip", "zstd", "blosc"])
-@pytest.mark.parametrize("checksum", [b"", b"1234"])
-def test_texts_that_a_chunk_states(codec, checksum):
-    import numcodecs
-
-    content = numcodecs.VLenUTF8().encode(np.array(["one", "two"], dtype=object))
-    packed = numcodecs.get_codec({"id": codec}).encode(content) if codec else bytes(content)
-    assert stated_texts(codec, bytes(packed) + checksum) == 2
-    assert stated_texts("zstd", b"nothing of the kind") == 0
 
 
 def test_a_chunk_that_states_more_texts_than_it_has_is_refused(tmp_path, X):
@@ -266,15 +244,6 @@ def test_links_inside_of_a_store_are_followed_and_hashed(tmp_path, X):
         read_table(tmp_path / "x.zarr", "texts")
     with pytest.raises(LayoutError, match=r"x\.zarr: 'names' is a link that leads out"):
         open_large(tmp_path / "x.zarr")
-
-
-@needs_posix
-def test_nothing_is_opened_before_the_check(tmp_path, X, monkeypatch):
-    write(make(X), tmp_path / "x.zarr")
-    (tmp_path / "x.zarr" / "out").symlink_to(tmp_path)
-    monkeypatch.setattr(zarr, "open_group", None)
-    with pytest.raises(DataError, match="'out' is a link that leads out"):
-        read_table(tmp_path / "x.zarr", "texts")
 
 
 @pytest.mark.parametrize("dtype", ["c8", "S3", "m8[s]"])

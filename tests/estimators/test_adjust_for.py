@@ -18,13 +18,9 @@ from sklearn.pipeline import make_pipeline
 
 from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector
 from l20fs.bounds.branch_and_bound import solve_exactly
-from l20fs.estimators.calibration import leave_one_out
 from l20fs.evaluation.engine import Samples, fit_quietly
-from l20fs.inputs.nuisances import with_nuisances
-from l20fs.inputs.targets import encode_targets
 from l20fs.methods import FisherScore
 from l20fs.objective.least_squares import LeastSquares
-from l20fs.prediction.discriminant import ClassScatter
 from l20fs.prediction.substitution import NormalEquations
 
 BATCH_GENE, GENE = 0, 1
@@ -101,7 +97,7 @@ def test_every_container_gives_the_same(make, has_weights):
     np.testing.assert_allclose(other.predict_proba(X.astype(make(X).dtype)), dense.predict_proba(X), atol=rtol)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**31 - 1))
 def test_the_best_panel_is_that_of_the_residuals(seed):
     rng = np.random.default_rng(seed)
@@ -163,20 +159,6 @@ def test_the_robust_loss_fits_the_nuisances_too():
     np.testing.assert_allclose(products, products.mean(), rtol=1e-3)
 
 
-def test_the_discriminant_has_the_class_means_of_a_model_with_batches():
-    X, y, hospital = make_hospitals()
-    model = L20Classifier(3, ridge=0.1).fit(X, y, adjust_for=hospital)
-    rows = model.path_.support(3)
-    columns = np.column_stack([one_hot(y), one_hot(hospital)])
-    values = (X[:, rows] - X[:, rows].mean(axis=0)) / model.path_.x_scale[rows]
-    effects = np.linalg.lstsq(columns, values, rcond=1e-10)[0]
-    scatter: ClassScatter = model._scatter
-    np.testing.assert_allclose(scatter.means[1] - scatter.means[0], effects[1] - effects[0])
-    np.testing.assert_allclose(np.bincount(y) @ scatter.means, 0.0, atol=1e-9)
-    errors = values - columns @ effects
-    np.testing.assert_allclose(scatter.within, errors.T @ errors / len(y))
-
-
 def test_groups_of_features_and_included_ones():
     X, y, hospital = make_hospitals()
     fitted = L20Selector(2, include=[BATCH_GENE]).fit(X, y, adjust_for=hospital)
@@ -224,24 +206,6 @@ def test_scikit_learn_slices_and_routes_it():
     assert [each.get_support(indices=True).tolist() for each in found["estimator"]] == [[GENE]] * 3
 
 
-def test_leaving_one_out_is_that_of_fits_without_the_sample():
-    X, y, hospital = make_hospitals(n_samples=60, n_features=3)
-    options = {"ridge": 0.5, "scale": "none", "class_weight": None}
-    model = L20Classifier(3, **options).fit(X, y, adjust_for=hospital)
-    targets = with_nuisances(encode_targets(y), hospital)
-    found = leave_one_out(model.path_, model._scatter, X, targets, None).values[-1]
-    mu, rows = float(model.path_.ridge), model.path_.support(3)
-    for sample in range(0, 60, 7):
-        rest = np.delete(np.arange(60), sample)
-        left, Y = residuals(X[rest][:, rows], one_hot(hospital[rest])), residuals(one_hot(y)[rest], one_hot(hospital[rest]))
-        W = np.linalg.solve(left.T @ left + mu * np.eye(3), left.T @ Y)
-        predicted = (X[sample, rows] - X[rest][:, rows].mean(axis=0)) @ W + one_hot(y)[rest].mean(axis=0)
-        full = model.path_.refit(3).coef[:, rows]
-        axes, intercept = model._scatter.axes(full.T)
-        wanted = (predicted - one_hot(y).mean(axis=0)) @ axes + intercept
-        assert found[sample] == pytest.approx(wanted, abs=0.05 * np.abs(found).max())
-
-
 def test_a_panel_says_that_it_was_adjusted_and_predicts_as_the_model():
     X, y, hospital = make_hospitals()
     model = L20Classifier(3).fit(X, y, adjust_for=hospital)
@@ -265,13 +229,3 @@ def test_nothing_left_to_explain_is_an_error_and_one_class_a_warning():
         L20Selector(1).fit(X, three, adjust_for=hospital)
     X[:, 5] = 3.0 * (hospital == "north") + 1.0
     assert np.isneginf(L20Selector(1).fit(X, y, adjust_for=hospital).scores_[5])
-
-
-@pytest.mark.parametrize("make", list(make_matrices().values())[1:], ids=list(make_matrices())[1:])
-def test_certificates_hold_in_every_container(make):
-    X, y, hospital = make_hospitals(n_features=12)
-    options = {"ridge": 3.0, "certify": True}
-    dense = L20Selector(2, **options).fit(X, y, adjust_for=hospital).certificate_
-    other = L20Selector(2, **options).fit(make(X), y, adjust_for=hospital).certificate_
-    assert other.upper_bound == pytest.approx(dense.upper_bound)
-    assert other.lower_bound == pytest.approx(dense.lower_bound, rel=1e-4)

@@ -6,7 +6,6 @@ import warnings
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.calibration import CalibrationDisplay
 from sklearn.ensemble import VotingClassifier
@@ -15,7 +14,6 @@ from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 
 from l20fs import L20Classifier
-from l20fs.blocks import as_blocks
 from l20fs.data import load_srbct, make_planted
 from l20fs.estimators.calibration import leave_one_out
 from l20fs.inputs.targets import encode_targets, with_weights
@@ -97,14 +95,6 @@ def test_class_of_the_largest_probability_is_the_prediction(calibration, n_class
         np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), probabilities)
 
 
-@pytest.mark.parametrize("kind", [sp.csr_array, lambda X: as_blocks(X), np.asfortranarray])
-def test_containers_give_the_same_probabilities(kind):
-    X, y = sample()
-    dense = L20Classifier(4).fit(X, y)
-    other = L20Classifier(4).fit(kind(X), y)
-    np.testing.assert_allclose(other.predict_proba(X), dense.predict_proba(X), rtol=1e-6)
-
-
 def test_probabilities_of_new_samples_are_better_than_those_of_the_bare_scores():
     train, test = load_srbct(), load_srbct(subset="test")
     losses = {}
@@ -129,15 +119,6 @@ def test_what_needs_probabilities_works():
     )
     pytest.importorskip("matplotlib").use("Agg")
     CalibrationDisplay.from_estimator(L20Classifier(4).fit(X, y), X, y)
-
-
-def test_shap_explains_the_probabilities_by_the_selected_features():
-    shap = pytest.importorskip("shap")
-    X, y = sample(3, 60)
-    model = L20Classifier(4).fit(X, y)
-    found = shap.Explainer(model.predict_proba, X[:20])(X[:3])
-    np.testing.assert_allclose(found.base_values + found.values.sum(axis=1), model.predict_proba(X[:3]), atol=1e-9)
-    assert not np.abs(found.values[:, ~model.support_]).any()
 
 
 def test_without_calibration_there_are_no_probabilities():

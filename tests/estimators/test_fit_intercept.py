@@ -18,10 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import SOLVERS, make_data, make_solver
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import GridSearchCV
 
-from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector
-from l20fs.objective.least_squares import LeastSquares
+from l20fs import L20Classifier, L20Regressor, L20Selector
 from l20fs.prediction import discriminant
 
 CONTAINERS = {
@@ -36,7 +34,6 @@ CONTAINERS = {
     "device": lambda X: array_api_strict.asarray(X, device=array_api_strict.Device("device1")),
 }
 in_each_container = pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
-in_each_shape = pytest.mark.parametrize("shape", [(30, 12), (10, 24)], ids=str)
 
 CONSTANT, ZERO = 3, 4
 
@@ -143,9 +140,12 @@ def test_it_is_the_fit_with_an_intercept_to_reflected_samples(params, seed, shap
 
 
 @in_each_container
-@in_each_shape
-@pytest.mark.parametrize("scale", ["none", "zscore"])
-@pytest.mark.parametrize("solver", ["forward", "ahiht"])
+@given(
+    shape=st.sampled_from([(30, 12), (10, 24)]),
+    scale=st.sampled_from(["none", "zscore"]),
+    solver=st.sampled_from(["forward", "ahiht"]),
+)
+@settings(max_examples=4)
 def test_every_container_gives_the_same(container, shape, scale, solver):
     X, Y = make_outputs(2, shape)
     params = {"solver": solver, "ridge": 0.1, "scale": scale, "fit_intercept": False}
@@ -161,44 +161,6 @@ def test_every_container_gives_the_same(container, shape, scale, solver):
 
 
 @in_each_container
-def test_columns_are_measured_about_zero(container):
-    """Among them values whose squares leave the range of float64, and a mean far from zero."""
-    X, _ = make_outputs(3)
-    X[:, 0] += 1e9
-    problem = LeastSquares(container(X), np.ones((30, 1)), scale="zscore", fit_intercept=False)
-    design = problem.design
-    np.testing.assert_array_equal(design.mean, 0.0)
-    np.testing.assert_array_equal(design.varies, np.arange(12) != ZERO)
-    expected = np.where(design.varies, np.sqrt(np.mean(X**2, axis=0)), 1.0)
-    np.testing.assert_allclose(design.scale, expected, rtol=1e-12)
-    np.testing.assert_allclose(design.column_energy, 30.0 * design.varies, rtol=1e-12)
-    assert problem.y_mean.tolist() == [0.0]
-    assert problem.null_loss == 15.0
-
-
-@pytest.mark.parametrize("container", [np.asarray, sp.csr_array, lambda X: cut(X, 0, 3)], ids=["dense", "csr", "blocks"])
-@pytest.mark.parametrize("unit", [2.0**-500, 2.0**500])
-def test_extreme_units_change_nothing(container, unit):
-    X, Y = make_outputs(4)
-    expected = L20Selector(4, fit_intercept=False).fit(X, Y)
-    X[:, [0, CONSTANT]] *= unit
-    found = L20Selector(4, fit_intercept=False).fit(container(X), Y)
-    np.testing.assert_array_equal(found.ranking_, expected.ranking_)
-    np.testing.assert_allclose(found.objective_, expected.objective_, rtol=1e-9)
-
-
-def test_on_a_device_tiny_features_are_told_from_zeros():
-    """Their squares underflow in float32; among them a constant one."""
-    X = np.random.default_rng(0).standard_normal((20, 6)).astype(np.float32)
-    X[:, [1, CONSTANT]] *= np.float32(1e-25)
-    X[:, CONSTANT], X[:, ZERO] = 1e-25, 0.0
-    design = LeastSquares(CONTAINERS["device"](X), np.ones((20, 1)), scale="zscore", fit_intercept=False).design
-    np.testing.assert_array_equal(design.varies, np.arange(6) != ZERO)
-    expected = np.sqrt(np.mean(X.astype(np.float64) ** 2, axis=0))
-    np.testing.assert_allclose(design.scale[design.varies], expected[design.varies], rtol=1e-5)
-
-
-@in_each_container
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=2)
 def test_weight_two_is_the_sample_twice(container, seed):
@@ -209,14 +171,6 @@ def test_weight_two_is_the_sample_twice(container, seed):
     plain = L20Selector(4, ridge=0.1, fit_intercept=False).fit(X[repeated], Y[repeated])
     np.testing.assert_array_equal(weighted.support_, plain.support_)
     np.testing.assert_allclose(weighted.path_.refit(4).coef, plain.path_.refit(4).coef, rtol=1e-7, atol=1e-9)
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_float32_is_close(solver):
-    X, Y = make_outputs(5)
-    params = {"solver": make_solver(solver, max_iter=5000), "ridge": 0.1, "fit_intercept": False}
-    double, single = (L20Selector(3, **params).fit(X.astype(dtype), Y) for dtype in (np.float64, np.float32))
-    np.testing.assert_allclose(single.path_.refit(3).coef, double.path_.refit(3).coef, rtol=1e-4, atol=1e-5)
 
 
 # What counts as informative
@@ -278,21 +232,6 @@ def without_mean(values):
     return values - values.mean(axis=-1, keepdims=True)
 
 
-@in_each_container
-def test_the_scores_without_ridge_are_least_squares_of_the_indicators(container, monkeypatch):
-    monkeypatch.setattr(discriminant, "LEAST_SCATTER", 1e-6)  # hardly any
-    X, y = unequal_classes()
-    if container is CONTAINERS["device"]:
-        pytest.skip("models do not take arrays of a device")
-    model = L20Classifier(12, ridge=0.0, class_weight=None, fit_intercept=False).fit(container(X), y)
-    expected = np.linalg.lstsq(X, np.eye(3)[y], rcond=None)[0].T
-    np.testing.assert_allclose(model.coef_, without_mean(expected.T).T, rtol=1e-4, atol=1e-5)
-    np.testing.assert_array_equal(model.intercept_, np.zeros(3))
-    scores = model.decision_function(container(X))
-    np.testing.assert_allclose(scores, X @ model.coef_.T, rtol=1e-9, atol=1e-12)
-    np.testing.assert_array_equal(model.predict(container(X)), scores.argmax(axis=1))
-
-
 @pytest.mark.parametrize("class_weight", ["balanced", None, {0: 1.0, 1: 4.0, 2: 0.5}])
 @pytest.mark.parametrize("ridge", [0.01, 10.0])
 def test_the_scores_are_least_squares_of_the_indicators_on_the_predictions(class_weight, ridge, monkeypatch):
@@ -336,37 +275,4 @@ def test_a_class_of_weight_zero_is_never_predicted():
     assert model.intercept_[[0, 2]].tolist() == [0.0, 0.0]
 
 
-def test_a_rule_without_features_predicts_the_first_class():
-    X, y = make_data(0)
-    model = L20Classifier(None, alpha=1e9, fit_intercept=False).fit(X, y)
-    assert model.predict(X).tolist() == [0] * 60
-
-
 # Searches
-
-
-def test_searches_pass_the_parameter_on():
-    X, Y = make_outputs(6)
-    selector = L20Selector(fit_intercept=False, ridge=0.1)
-    found = L20SelectorCV(3, selector=selector, estimator="regressor", cv=3, sizes=[3]).fit(X, Y).model_
-    expected = L20Regressor(3, fit_intercept=False, ridge=0.1).fit(X, Y)
-    np.testing.assert_allclose(found.coef_, expected.coef_, rtol=1e-12)
-    np.testing.assert_array_equal(found.intercept_, np.zeros(2))
-    constant = L20SelectorCV(2, selector=selector, estimator="regressor", cv=3, sizes=[2], scoring="neg_mean_squared_error")
-    assert constant.fit(X, np.full(30, 2.0)).support_.sum() == 2
-    search = GridSearchCV(L20Regressor(3), {"fit_intercept": [True, False]}, cv=3).fit(X, Y)
-    assert len(search.cv_results_["mean_test_score"]) == 2
-
-
-def test_groups_with_a_constant_feature_count_it_in_stability():
-    X, Y = make_outputs(7)
-    selector = L20Selector(3, fit_intercept=False, feature_groups=[[0, CONSTANT]], ridge=0.1)
-    stable = StabilitySelector(selector, n_resamples=2, random_state=0).fit(X, Y)
-    assert stable.frequencies_[0] == stable.frequencies_[CONSTANT]
-
-
-def test_the_ridge_of_a_search_counts_constant_features_without_an_intercept():
-    X, y = make_data(0)
-    X = np.column_stack([X, np.full((len(X), 5), 2.0)])
-    search = L20SelectorCV(3, selector=L20Selector(fit_intercept=False), cv=3).fit(X, y)
-    assert search.ridge_ == pytest.approx(search.cv_results_["ridge"][0])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from libraries import move_to_each
 
-from l20fs import Constraints, L20Classifier, L20Regressor, L20Selector
+from l20fs import L20Classifier, L20Regressor
 from l20fs.inputs.devices import as_numpy, is_device_array
 
 
@@ -19,29 +19,6 @@ def make_data():
     X[:, 4] += codes
     X[:, 9] += codes == 1
     return X, codes, X[:, [4, 9]] @ [1.0, 2.0] + 0.1 * random.standard_normal(48)
-
-
-SETTINGS = {
-    "constraints": {"solver": "swap", "constraints": Constraints(exclusive=[[4, 9, 2]])},
-    "robust loss": {"solver": "swap", "loss": "l21"},
-    "proof": {"solver": "swap", "certify": True},
-    "proof for groups": {"solver": "swap", "certify": True, "feature_groups": np.arange(24) // 2},
-    "proof for costs": {"solver": "swap", "certify": True, "penalty_factor": np.where(np.arange(24) % 3, 1.0, 2.0)},
-}
-
-
-@move_to_each
-@pytest.mark.parametrize("setting", SETTINGS)
-def test_panels_and_proofs_are_those_of_numpy(move, setting):
-    X, codes, _ = make_data()
-    expected, found = (L20Selector(3, **SETTINGS[setting]).fit(x, codes) for x in (X, move(X)))
-    assert found.ranking_.tolist() == expected.ranking_.tolist()
-    assert found.support_.tolist() == expected.support_.tolist()
-    np.testing.assert_allclose(found.coef_, expected.coef_, rtol=1e-5, atol=1e-8)
-    if "certify" in SETTINGS[setting]:
-        bounds = [(model.certificate_.lower_bound, model.certificate_.upper_bound) for model in (found, expected)]
-        np.testing.assert_allclose(*bounds, rtol=1e-6)  # the relaxation stops at a tolerance
-    assert not any(is_device_array(value) for value in vars(found).values())
 
 
 def is_beside(values, X):
@@ -68,15 +45,6 @@ def test_a_classifier_answers_where_x_is(move, calibration, n_classes):
 
 
 @move_to_each
-def test_labels_that_are_texts_come_as_numpy(move):
-    X, codes, _ = make_data()
-    labels = np.array(["low", "mid", "high"])[codes]
-    expected = L20Classifier(3).fit(X, labels)
-    found = L20Classifier(3).fit(move(X), labels).predict(move(X))
-    assert found.tolist() == expected.predict(X).tolist()
-
-
-@move_to_each
 @pytest.mark.parametrize("n_outputs", [0, 2])
 def test_a_regression_answers_where_x_is(move, n_outputs):
     X, _, numbers = make_data()
@@ -86,15 +54,6 @@ def test_a_regression_answers_where_x_is(move, n_outputs):
     assert is_beside(values, move(X))
     np.testing.assert_allclose(as_numpy(values), expected.predict(X), rtol=1e-8)
     assert model.score(move(X), move(y)) == pytest.approx(expected.score(X, y))
-
-
-@move_to_each
-def test_single_precision_is_read_in_double(move):
-    X, codes, _ = make_data()
-    there = move(X.astype(np.float32))
-    model = L20Classifier(3).fit(there, codes)
-    right = L20Classifier(3).fit(X.astype(np.float32), codes)
-    np.testing.assert_allclose(as_numpy(model.decision_function(there)), right.decision_function(X), rtol=1e-3, atol=1e-4)
 
 
 @move_to_each

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from itertools import combinations
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import clone
 
-from l20fs import Constraints, L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector
+from l20fs import Constraints, L20Regressor, L20Selector, L20SelectorCV
 from l20fs.blocks import as_blocks
 from l20fs.data import make_planted
-from l20fs.objective.solution_path import SolutionPath
 
 SOLVERS = pytest.mark.parametrize("solver", ["forward", "swap"])
 
@@ -66,26 +62,6 @@ def test_the_class_of_a_feature_is_that_of_its_highest_mean(data, container):
     selector = L20Selector(3, constraints=Constraints(max_per_class={"a": 0, "b": 0}), fit_intercept=False)
     selector.fit(container(X), y, sample_weight=weights)
     assert counts(selector, 3, classes_of(X, y, weights)).tolist() == [0, 0, 3]
-
-
-@pytest.mark.parametrize("wishes", [{"exclusive": []}, {"sets": {}, "min_per_class": 2}, {"max_per_class": {}}])
-def test_nothing_in_a_list_is_no_constraint(data, wishes):
-    free, empty = (L20Selector(5, constraints=constraints).fit(*data) for constraints in (None, Constraints(**wishes)))
-    assert np.array_equal(free.ranking_, empty.ranking_)
-
-
-def test_a_label_of_another_type_is_told():
-    X = np.random.default_rng(0).standard_normal((20, 4))
-    with pytest.raises(ValueError, match=r"min_per_class names '0', which is no class\. Give 0\."):
-        L20Selector(2, constraints=Constraints(min_per_class={"0": 1})).fit(X, np.arange(20) % 2)
-
-
-def test_ties_of_means_go_to_the_first_class():
-    X = np.array([[1, 0.0], [0, 1], [1, 1], [0, 0], [0, 1], [0, 0]])
-    y = np.array(["a", "a", "b", "b", "c", "c"])
-    assert L20Selector(1, constraints=Constraints(max_per_class={"b": 0, "c": 0})).fit(X, y).support_.any()
-    with pytest.raises(ValueError, match="min_per_class=1: only 0 of the features that may be selected belong to class 'b'"):
-        L20Selector(1, constraints=Constraints(min_per_class={"b": 1})).fit(X, y)
 
 
 @pytest.mark.parametrize(
@@ -201,36 +177,3 @@ def test_searches_begin_at_the_least_size(data):
     assert masks.sum(axis=1)[0] == 6
     none = L20Selector(None, alpha=1e6, constraints=constraints).fit(X, y)
     assert counts(none, None, classes_of(X, y)).tolist() == [2, 2, 2]
-
-
-def test_all_estimators_take_names(data):
-    X, y = data
-    names = [f"g{j}" for j in range(30)]
-    frame = pd.DataFrame(X, columns=names)
-    constraints = Constraints(exclusive=[["g0", "g1"], ["g2", "g3"]], sets={"pool": ["g7", "g8"]}, min_per_class=1)
-    for estimator in (L20Selector(5, constraints=constraints), L20Classifier(5, constraints=constraints, calibration=2)):
-        fitted = clone(estimator).fit(frame, y)
-        assert fitted.constraints == constraints
-        chosen = set(np.array(names)[fitted.support_])
-        assert chosen & {"g7", "g8"}
-        assert len(chosen & {"g0", "g1"}) < 2
-    stability = StabilitySelector(L20Selector(5, constraints=constraints), n_resamples=4).fit(frame, y)
-    assert (stability.frequencies_[7] + stability.frequencies_[8]) >= 1.0
-    quotas = Constraints(min_per_class={"a": 1, "b": 1, "c": 1})
-    rare = np.array(["a", "b"])[np.arange(90) % 2].tolist()
-    rare[0] = "c"  # in one half only
-    with pytest.warns(UserWarning, match="One half of each pair is without them"):
-        halves = StabilitySelector(L20Selector(5, constraints=quotas), n_resamples=2).fit(X, rare)
-    assert halves.sizes_.tolist() == [5, 5]
-
-
-def test_paths_with_constraints_are_stored(data, tmp_path):
-    selector = L20Selector(8, constraints=Constraints(min_per_class=2)).fit(*data)
-    selector.path_.save(tmp_path / "path.npz")
-    path = SolutionPath.load(tmp_path / "path.npz")
-    assert path.least_size == 6
-    np.testing.assert_array_equal(path.support(7), selector.path_.support(7))
-    frame = selector.selection_frame()
-    assert frame["rule"].tolist() == ["required"] * 6 + ["entry"] * 2
-    with pytest.raises(ValueError, match=re.escape("k=3 is outside 6 to 30")):
-        path.support(3)

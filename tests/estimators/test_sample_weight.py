@@ -24,10 +24,9 @@ SETTINGS = [{"solver": make_solver(solver, max_iter=3000)} for solver in SOLVERS
 ]
 
 
-@pytest.mark.parametrize("container", CONTAINERS)
 @pytest.mark.parametrize("params", SETTINGS, ids=str)
-@given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=4)
+@given(seed=st.integers(0, 2**32 - 1), container=st.sampled_from(CONTAINERS))
+@settings(max_examples=5)
 def test_weight_two_is_the_sample_twice(container, params, seed):
     X, y = make_data(seed)
     counts = np.random.default_rng(seed).integers(0, 4, len(y))

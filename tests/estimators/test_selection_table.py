@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
-import tracemalloc
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -16,11 +13,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from samples import make_data, make_frame
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
 
-from l20fs import L20Selector, L20SelectorCV
+from l20fs import L20Selector
 from l20fs.estimators import selection_table
-from l20fs.estimators.selection_table import NearestMembers, best_first, likeness, substitutes, worthwhile_correlation
+from l20fs.estimators.selection_table import substitutes, worthwhile_correlation
 
 
 def substitutes_twin(X, chosen, n):
@@ -69,60 +65,6 @@ def test_substitutes_are_those_of_the_correlation_matrix(table, container):
     assert list(zip(found.feature, found.substitute, strict=True)) == [pair[:2] for pair in expected]
     assert np.allclose(found.correlation, [pair[2] for pair in expected], atol=1e-9)
     assert np.abs(found.correlation).max(initial=0.0) <= 1.0
-
-
-@given(st.integers(0, 2**32 - 1))
-def test_permuting_the_features_permutes_the_substitutes(seed):
-    rng = np.random.default_rng(seed)
-    X, order = rng.standard_normal((15, 30)), rng.permutation(30)
-    found, permuted = substitutes(X, [3, 4], 5), substitutes(X[:, order], np.argsort(order)[[3, 4]], 5)
-    assert np.array_equal(order[permuted.feature], found.feature)
-    assert np.array_equal(order[permuted.substitute], found.substitute)
-    assert np.allclose(permuted.correlation, found.correlation)
-
-
-@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_of_many_copies_the_lower_index_comes_first_whatever_the_units(container, dtype):
-    rng = np.random.default_rng(1)
-    base = np.abs(rng.standard_normal((200, 1))) + 50.0
-    noise = rng.standard_normal((200, 300))
-    copies = [-(2.0**3) * base, base, 2.0**-20 * base]  # powers of two change no digit
-    X = np.hstack([base, noise[:, :150], copies[0], noise[:, 150:], *copies[1:]]).astype(dtype)
-    found = substitutes(container(X), [0], n=4)
-    assert found.substitute[:3].tolist() == [151, 302, 303]
-    assert np.allclose(found.correlation[:3], [-1.0, 1.0, 1.0], atol=1e-5)
-    assert abs(found.correlation[3]) < 0.5
-
-
-@given(st.integers(0, 2**32 - 1))
-def test_copies_in_other_units_tie_although_they_round_differently(seed):
-    rng = np.random.default_rng(seed)
-    X = np.outer(rng.standard_normal(40), rng.uniform(0.1, 10.0, size=60) * rng.choice([-1.0, 1.0], size=60))
-    exact = substitutes(X, [0], 59)
-    assert exact.substitute.tolist() == list(range(1, 60))
-    assert np.abs(exact.correlation).max() <= 1.0, "whatever rounding does"
-    X[:, 0] += 0.3 * rng.standard_normal(40)
-    assert substitutes(X, [0], 59).substitute.tolist() == list(range(1, 60))
-
-
-def test_blocks_of_chosen_features_give_the_same(monkeypatch):
-    X, _ = make_data()
-    whole = substitutes(X, range(7), 4)
-    monkeypatch.setattr("l20fs.estimators.selection_table.BLOCK_ELEMENTS", 120)  # two features of sixty samples at a time
-    for expected, found in zip(whole, substitutes(X, range(7), 4), strict=True):
-        assert np.allclose(found, expected)
-
-
-def test_sparse_stays_sparse_and_no_array_of_features_by_features():
-    X = sp.random_array((2_000, 20_000), density=0.001, format="csr", random_state=np.random.default_rng(0))
-    tracemalloc.start()
-    try:
-        substitutes(X, np.arange(200), 3)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak < 40e6, "dense, X alone would take 320 MB; all correlations of the 200 features 32 MB"
 
 
 @pytest.mark.parametrize(
@@ -185,19 +127,6 @@ def test_could_replace_names_the_substitutes(fitted):
     assert (selector.selection_frame(X)["could_replace"].str.count(",") == 2).all()
 
 
-@pytest.mark.usefixtures("any_correlation")
-@pytest.mark.filterwarnings("ignore:n_features_to_select=12 goes beyond")
-def test_a_feature_without_substitutes_has_an_empty_text(fitted):
-    selector, X = fitted
-    selector.set_params(n_features_to_select=12)
-    assert selector.selection_frame(X)["could_replace"].tolist() == [""] * 12
-    selector.set_params(n_features_to_select=2)
-    first = selector.path_.order[0]
-    silent = X.copy()
-    silent[f"g{first}"] = 1.0
-    assert selector.selection_frame(silent)["could_replace"].astype(bool).tolist() == [False, True]
-
-
 def test_an_empty_selection_is_an_empty_frame():
     X, y = make_frame()
     selector = L20Selector(3, alpha=1e6).fit(X, y)
@@ -242,43 +171,6 @@ def test_stability_is_the_frequency_of_each_feature(fitted):
     assert selector.selection_frame(stability=nameless)["stability"].tolist() == expected.tolist()
 
 
-def test_stability_of_something_else_is_refused(fitted):
-    selector, X = fitted
-    with pytest.raises(NotFittedError):
-        selector.selection_frame(stability=FittedStability())
-    with pytest.raises(TypeError, match=r"stability=L20Selector has no frequencies_\. Give a fitted StabilitySelector"):
-        selector.selection_frame(stability=selector)
-    with pytest.raises(TypeError, match="not an estimator instance"):
-        selector.selection_frame(stability=SimpleNamespace(frequencies_=[0.5] * 12))
-    with pytest.raises(ValueError, match=r"fitted on 5 features, the selector on 12\. Fit both on the same columns"):
-        selector.selection_frame(stability=FittedStability().fit([0.5] * 5))
-    with pytest.raises(ValueError, match="the selector on 12 with other names"):
-        selector.selection_frame(stability=FittedStability().fit([0.5] * 12, X.columns.to_numpy()[::-1]))
-
-
-@pytest.mark.usefixtures("any_correlation")
-def test_a_cross_validation_has_the_same_table(fitted):
-    _, X = fitted
-    cv = L20SelectorCV(3, max_features=4).fit(X, make_frame()[1])
-    table = cv.selection_frame(X, stability=stability_of(cv), n_substitutes=1)
-    found = substitutes(X, best_first(cv), 1)
-    assert table["feature"].tolist() == [f"g{j}" for j in found.feature]
-    assert table["could_replace"].tolist() == [
-        f"g{j} ({r:.2f})" for j, r in zip(found.substitute, found.correlation, strict=True)
-    ]
-    assert table["stability"].tolist() == np.linspace(0.0, 1.0, 12)[found.feature].tolist()
-    with pytest.raises(ValueError, match="feature names should match"):
-        cv.selection_frame(X.rename(columns={"g3": "g03"}))
-
-
-def test_unfitted_and_without_pandas(fitted, monkeypatch):
-    with pytest.raises(NotFittedError):
-        L20Selector().selection_frame()
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ModuleNotFoundError, match=r"needs pandas: pip install 'l20fs\[pandas\]'"):
-        fitted[0].selection_frame()
-
-
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array, sp.csc_array, lambda X: cut(X, 0, 3)])
 def test_level_tells_where_a_feature_is_high_or_low(container):
     rng = np.random.default_rng(0)
@@ -289,23 +181,6 @@ def test_level_tells_where_a_feature_is_high_or_low(container):
     X[:, 4] += 3.0 * np.isin(y, ["a", "d"])
     frame = L20Selector(3).fit(X, y).selection_frame(container(X), y).set_index("feature")
     assert frame["level"].to_dict() == {"x1": "high in b", "x2": "low in c", "x4": "high in a, d"}
-
-
-def test_level_of_numbers_and_of_several_targets():
-    X, _ = make_data()
-    y = X[:, 1] - X[:, 2]
-    frame = L20Selector(2, task="regression").fit(X, y).selection_frame(X, y).set_index("feature")
-    assert frame["level"].to_dict() == {"x1": "rises with target", "x2": "falls with target"}
-    frame = L20Selector(2).fit(X, X[:, [1, 2]]).selection_frame(X, X[:, [1, 2]]).set_index("feature")
-    assert frame["level"].to_dict() == {"x1": "rises with 0", "x2": "rises with 1"}
-
-
-def test_level_needs_samples_for_each_label(fitted):
-    selector, X = fitted
-    with pytest.raises(ValueError, match=r"y tells the level of the features in X, which was not given\. Give X and y"):
-        selector.selection_frame(y=[0] * len(X))
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        selector.selection_frame(X, [0, 1])
 
 
 def test_substitutes_by_chance_are_not_listed():
@@ -335,22 +210,3 @@ def test_excluded_features_replace_nothing():
     assert not table["could_replace"].str.contains("copy").any()
     free = L20Selector(1, include=["g2"]).fit(named, y).selection_frame(named)
     assert free["could_replace"][0].startswith("copy (1.00)")
-
-
-@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
-def test_the_nearest_member_is_that_of_the_correlation_matrix(container):
-    """A member is nearest to itself, a constant feature to none, and of equal ones the first counts."""
-    rng = np.random.default_rng(4)
-    X = rng.normal(size=(30, 40)) * (rng.random((30, 40)) < 0.7)
-    X[:, 7] = 3.0
-    X[:, 20] = -2.0 * X[:, 11]
-    chosen = [5, 11, 7, 20, 33, 2]
-    nearest = NearestMembers(40, 4)
-    likeness(container(X), chosen, 2, nearest=nearest)
-    with np.errstate(invalid="ignore"):
-        matrix = np.nan_to_num(np.corrcoef(X.T))
-    for feature in range(40):
-        values = np.abs(matrix[feature, [5, 11, 20]]).round(9)
-        place = [0, 1, 3][int(values.argmax())]
-        assert nearest.place[feature] == (-1 if feature == 7 else place)
-        assert nearest.correlation[feature] == pytest.approx(0 if feature == 7 else matrix[feature, chosen[place]], abs=1e-9)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import cache, partial
 
 import numpy as np
@@ -13,15 +12,10 @@ from blocked import cut
 from sklearn.base import clone
 from sklearn.linear_model import RidgeClassifier
 from sklearn.metrics import accuracy_score, make_scorer
-from sklearn.model_selection import StratifiedShuffleSplit
 
-from l20fs import L20Classifier, L20Selector, L20SelectorCV, StabilitySelector
-from l20fs.blocks import FileBlocks, as_blocks
-from l20fs.design import Part
-from l20fs.design.meeting import Meeting
+from l20fs import L20Selector, L20SelectorCV, StabilitySelector
+from l20fs.blocks import as_blocks
 from l20fs.evaluation import engine, parallel
-from l20fs.evaluation.folds import Fold, make_stratified_folds
-from l20fs.evaluation.predictions import nested_scores, predictions_by_k
 
 N_SAMPLES, N_FEATURES = 90, 30
 
@@ -63,10 +57,6 @@ CONTAINERS = {
     "Dask, columns": partial(dask_array, chunks=(-1, 8)),
     "Dask frame": dask_frame,
 }
-FEW = ["in memory", "sparse blocks of samples", "Dask, columns"]
-
-in_each_container = pytest.mark.parametrize("container", CONTAINERS)
-in_few_containers = pytest.mark.parametrize("container", FEW)
 
 
 @pytest.fixture
@@ -89,30 +79,18 @@ OWN_SCORER = make_scorer(lambda truth, found: accuracy_score(truth, found))
 #: Options of L20SelectorCV and of its fit.
 SEARCHES = {
     "plain": ({}, {}),
-    "weights": ({}, {"sample_weight": WEIGHTS}),
     "weights of zero": ({}, {"sample_weight": WEIGHTS * (np.arange(N_SAMPLES) % 7 > 0)}),
     "groups": ({}, {"groups": np.arange(N_SAMPLES) // 9}),
     "nuisances": ({}, {"adjust_for": np.arange(N_SAMPLES) // 30}),
-    "class weights": ({"selector": L20Selector(class_weight="balanced")}, {}),
-    "regression": ({"task": "regression"}, {"y": NUMBERS}),
     "two outputs": ({"task": "regression", "scoring": "neg_mean_squared_error"}, {"y": BOTH}),
     "ridges": ({"ridge": [0.1, "auto", 1.0]}, {}),
-    "alphas": ({"alpha": [0.5, 2.0]}, {}),
     "no intercept": ({"selector": L20Selector(fit_intercept=False)}, {}),
     "swap": ({"selector": L20Selector(solver="swap")}, {}),
-    "AHIHT": ({"selector": L20Selector(solver="ahiht", scale="zscore")}, {}),
     "included": ({"selector": L20Selector(include=[3], exclude=[0])}, {}),
     "own scorer": ({"scoring": OWN_SCORER}, {}),
-    "probabilities": ({"scoring": "neg_log_loss"}, {}),
     "own estimator": ({"estimator": RidgeClassifier()}, {}),
-    "shuffled": ({"cv": StratifiedShuffleSplit(3, test_size=0.3, random_state=0)}, {}),
     "processes": ({"n_jobs": 2}, {}),
 }
-
-
-#: Those that reach kernels of their own.
-IN_BLOCKS = ["weights of zero", "groups", "nuisances", "regression", "alphas", "no intercept", "swap", "AHIHT"]
-IN_BLOCKS += ["own scorer", "own estimator", "shuffled", "processes"]
 
 
 def search(X, y, options, given):
@@ -141,10 +119,9 @@ def assert_same_search(found, expected):
 
 @pytest.mark.parametrize(
     ("container", "name"),
-    [("in memory", name) for name in SEARCHES if name != "processes"]  # which have an X each
+    [("in memory", name) for name in ("weights of zero", "nuisances", "two outputs", "ridges", "included", "own scorer")]
     + [(container, "plain") for container in CONTAINERS if container != "in memory"]
-    + [("sparse blocks of samples", name) for name in IN_BLOCKS]
-    + [("Dask, columns", name) for name in ("nuisances", "own scorer", "own estimator", "AHIHT")],
+    + [("sparse blocks of samples", name) for name in ("groups", "no intercept", "swap", "own estimator", "processes")],
 )
 def test_cross_validation_is_that_of_fits_one_by_one(container, name, share, tmp_path):
     X, y = make_samples()
@@ -159,10 +136,7 @@ HALVES = {
     "weights of zero": (L20Selector(4), {}, {"sample_weight": WEIGHTS * (np.arange(N_SAMPLES) % 7 > 0)}),
     "groups": (L20Selector(4), {}, {"groups": np.arange(N_SAMPLES) // 9}),
     "nuisances": (L20Selector(4), {}, {"adjust_for": np.arange(N_SAMPLES) // 30}),
-    "class weights": (L20Classifier(4, class_weight="balanced"), {}, {}),
-    "regression": (L20Selector(3), {}, {"y": NUMBERS}),
     "alpha": (L20Selector(None, alpha=2.0), {"fraction": 0.4}, {}),
-    "exchanges": (L20Selector(4, max_features=8, solver="swap"), {}, {}),
     "groups of features": (L20Selector(3, solver="ahiht", feature_groups=np.arange(N_FEATURES) // 2), {}, {}),
     "a search": (L20SelectorCV("best", max_features=N_FEATURES, cv=2), {}, {}),
     "a stability selection": (StabilitySelector(L20Selector(3), n_resamples=2, random_state=1), {}, {}),
@@ -187,12 +161,9 @@ def assert_same_halves(found, expected):
 
 @pytest.mark.parametrize(
     ("container", "name"),
-    [("in memory", name) for name in HALVES]
+    [("in memory", name) for name in ("weights of zero", "nuisances", "groups of features", "a search")]
     + [(container, "plain") for container in ("in a file", "sparse blocks of columns", "Dask, samples", "Dask frame")]
-    + [
-        ("Dask, samples", name)
-        for name in ("weights of zero", "nuisances", "exchanges", "a search", "a stability selection")
-    ],
+    + [("Dask, samples", name) for name in ("groups", "alpha", "a stability selection")],
 )
 def test_stability_selection_is_that_of_fits_one_by_one(container, name, share, tmp_path):
     X, y = make_samples()
@@ -217,15 +188,9 @@ def counted_passes(monkeypatch):
 #: Shape, number of features, chunks, parameters of the search, whether samples have weights.
 COUNTED = {
     "many features": ((1500, 2100), 100, (500, -1), {}, False),
-    "some features": ((1500, 2500), 60, (500, -1), {}, False),
     "few features": ((1500, 2500), 10, (500, -1), {}, False),
-    "small Gram matrix": ((1500, 600), 30, (500, -1), {}, False),
-    "weights": ((1500, 2100), 60, (500, -1), {}, True),
     "blocks of columns": ((300, 2500), 30, (-1, 500), {}, False),
-    "long blocks of columns": ((1500, 1000), 30, (-1, 250), {}, True),
-    "ridges": ((1500, 2500), 20, (500, -1), {"ridge": [0.1, 10.0]}, False),
     "estimator": ((1500, 2500), 30, (500, -1), {"estimator": RidgeClassifier()}, False),
-    "scorer": ((1500, 2500), 30, (500, -1), {"scoring": make_scorer(accuracy_score)}, False),
     "ahiht": ((1500, 2500), 20, (500, -1), {"selector": L20Selector(solver="ahiht")}, False),
 }
 
@@ -258,147 +223,64 @@ def test_halves_take_no_more_passes_than_a_fit_to_one(monkeypatch):
     assert n_passes[1] <= 1.5 * n_passes[0]
 
 
-@in_few_containers
-def test_warnings_are_those_of_the_fit_to_all_samples(container, share, tmp_path):
-    """A class that lies in one batch, and features that are constant, are told once, and not by each fold."""
-    X, y = make_samples()
-    share()
-    X, batch = CONTAINERS[container](X, tmp_path), (y == 2).astype(int)
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        L20SelectorCV(2, max_features=3, cv=3).fit(X, y, adjust_for=batch)
-    assert [str(each.message)[:34] for each in told] == ["adjust_for explains class '2' alto"]
-
-
-@in_few_containers
-def test_progress_is_told_after_each_path(container, share, tmp_path, capsys):
-    X, y = make_samples()
-    share()
-    told, resamples = [], []
-    X = CONTAINERS[container](X, tmp_path)
-    L20SelectorCV(2, max_features=3, cv=3, callback=told.append, verbose=1).fit(X, y)
-    assert [tuple(each) for each in told] == [(1, 3), (2, 3), (3, 3)]
-    StabilitySelector(L20Selector(2), n_resamples=4, random_state=0, callback=resamples.append, verbose=1).fit(X, y)
-    assert [tuple(each) for each in resamples] == [(1, 4), (2, 4), (3, 4), (4, 4)]
-    assert capsys.readouterr().out.splitlines() == [
-        *(f"[L20SelectorCV] {n} of 3 paths" for n in (1, 2, 3)),
-        *(f"[StabilitySelector] {n} of 4 resamples" for n in (1, 2, 3, 4)),
-    ]
-
-
 def interrupt(progress):
     raise KeyboardInterrupt
 
 
-@in_few_containers
-def test_an_interrupt_leaves_the_estimator_as_it_was(container, share, tmp_path):
+def bits_of(selector):
+    arrays = [selector.coef_, selector.scores_, selector.cv_results_["mean_test_score"], selector.corrected_interval_]
+    return [np.asarray(array).tobytes() for array in arrays]
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("solver", ["forward", "ahiht"])
+def test_an_interrupted_search_goes_on_where_it_was(axis, solver, tmp_path):
+    """Results are the same to the last bit, and finished passes are not repeated."""
     X, y = make_samples()
-    share()
-    X = CONTAINERS[container](X, tmp_path)
-    for selector in (L20SelectorCV(2, max_features=3, cv=3), StabilitySelector(L20Selector(2), n_resamples=4)):
-        with pytest.raises(KeyboardInterrupt):
-            selector.set_params(callback=interrupt).fit(X, y)
-        assert [name for name in vars(selector) if name.endswith("_") and not name.startswith("_")] == []
-        before = vars(selector.set_params(callback=None).fit(X, y)).copy()
-        with pytest.raises(KeyboardInterrupt):
-            selector.set_params(callback=interrupt).fit(X, y[::-1].copy())
-        assert {**vars(selector), "callback": None} == before
 
+    def run(folder, most=None):
+        blocks = cut(sp.csr_array(X), axis, 4)
+        load, n_loads = blocks.load, []
 
-@in_few_containers
-def test_a_fold_that_fails_tells_what_it_tells_alone(container, share, tmp_path):
-    X, y = make_samples()
-    every = np.arange(N_SAMPLES)
-    folds = [(every[every % 3 > 0], every[::3]), (every[y == 1], every[y == 2]), (every[y == 2], every[y == 1])]
-    with pytest.raises(ValueError, match="class") as expected:
-        search(X, y, {"cv": folds}, {})
-    share()
-    selector = L20SelectorCV(2, max_features=3, cv=folds)
-    with pytest.raises(type(expected.value)) as found:
-        selector.fit(CONTAINERS[container](X, tmp_path), y)
-    assert str(found.value) == str(expected.value)
-    assert not hasattr(selector, "cv_results_")
+        def limited(span):
+            n_loads.append(span)
+            if most is not None and len(n_loads) > most:
+                raise KeyboardInterrupt
+            return load(span)
 
+        blocks.load = limited
+        template = L20Selector(solver=solver, scale="zscore", checkpoint=folder)
+        found = L20SelectorCV("best", max_features=6, cv=3, selector=template)
+        try:
+            return found.fit(blocks, y), blocks.traffic.n_passes
+        except KeyboardInterrupt:
+            return None, blocks.traffic.n_passes
 
-def test_samples_that_are_drawn_repeatedly(share):
-    X, y = make_samples()
-    drawn = [np.random.default_rng(seed).integers(N_SAMPLES, size=N_SAMPLES) for seed in range(3)]
-    folds = [(rows, np.setdiff1d(np.arange(N_SAMPLES), rows)) for rows in drawn]
-    expected = search(X, y, {"cv": folds}, {})
-    share()
-    assert_same_search(search(X, y, {"cv": folds}, {}), expected)
-    with pytest.raises(ValueError, match=r"each of them once.*sample_weight 2"):
-        search(cut(X, 0, 4), y, {"cv": folds}, {})
-
-
-@pytest.mark.parametrize("container", FEW[1:])
-def test_the_robust_loss_needs_its_samples(container, tmp_path):
-    X, y = make_samples()
-    X, robust = CONTAINERS[container](X, tmp_path), L20Selector(2, loss="l21")
-    for selector in (L20SelectorCV(2, selector=robust), StabilitySelector(robust, n_resamples=2)):
-        with pytest.raises(ValueError, match="loss='l21' is not available for X in blocks"):
-            selector.fit(X, y)
-
-
-def test_the_robust_loss_on_shared_samples(share):
-    X, y = make_samples()
-    options = {"selector": L20Selector(loss="l21")}
-    expected = search(X, y, options, {})
-    share()
-    assert_same_search(search(X, y, options, {}), expected)
-
-
-def test_more_fits_than_run_side_by_side(share, monkeypatch):
-    X, y = make_samples()
-    options = {"cv": 5, "ridge": [0.1, 1.0], "n_features_to_select": 3}
-    expected = search(X, y, options, {})
-    share()
-    monkeypatch.setattr("l20fs.design.parts.MOST_AT_ONCE", 4)
-    n_together, together = [], Meeting.together
-    monkeypatch.setattr(Meeting, "together", lambda self, calls: n_together.append(len(calls)) or together(self, calls))
-    assert_same_search(search(X, y, options, {}), expected)
-    assert n_together == [4, 4, 2]
-
-
-@pytest.mark.parametrize(
-    "container", ["in memory", "blocks of samples", "sparse blocks of columns", "in a file", "Dask, samples"]
-)
-def test_predictions_and_nested_scores_are_those_of_fits_one_by_one(container, share, tmp_path):
-    X, y = make_samples()
-    folds, sizes, selector = make_stratified_folds(y, seed=0)[:3], [1, 2, 4], L20Selector()
-
-    def predict(X):
-        outer = predictions_by_k(selector, X, y, sizes, folds)
-        return outer, nested_scores(selector, X, y, outer, "best")
-
-    expected, expected_nested = predict(X)
-    share()
-    found, nested = predict(CONTAINERS[container](X, tmp_path))
-    for judge in expected.predicted:
-        np.testing.assert_array_equal(found.predicted[judge], expected.predicted[judge])
-    np.testing.assert_array_equal(found.n_features, expected.n_features)
-    assert nested.sizes == expected_nested.sizes
-    np.testing.assert_allclose(nested.scores, expected_nested.scores)
+    whole, n_passes = run(tmp_path / "whole")
+    found, n_first = run(tmp_path / "part", most=4 * (n_passes // 2) + 1)
+    assert found is None
+    found, n_second = run(tmp_path / "part")
+    assert bits_of(found) == bits_of(whole)
+    assert n_second < n_passes
+    assert n_first + n_second <= n_passes + 2  # the one that was interrupted, and the one that identifies the data
+    assert run(tmp_path / "part")[1] == 1
 
 
 @pytest.mark.parametrize("container", ["in memory", "blocks of samples"])
-def test_warnings_of_folds_are_silent_and_filters_stay(container, share, tmp_path):
-    """Filters of warnings belong to the process: threads must not set them, nor leave theirs behind."""
-    X, y = make_samples(n_features=12)
-    share()
-    before, rows = list(warnings.filters), np.arange(N_SAMPLES)
-    folds = [Fold(rows[rows >= 30], rows[:30]), Fold(rows[rows < 60], rows[60:])]  # the first has a feature less
-    found = predictions_by_k(L20Selector(), CONTAINERS[container](X, tmp_path), y, [12], folds)
-    assert found.n_features.tolist() == [[9], [10]]
-    assert warnings.filters == before
-
-
-def test_small_arrays_and_sparse_matrices_are_not_shared(monkeypatch):
+def test_an_interrupted_stability_selection_goes_on_where_it_was(container, share, tmp_path):
     X, y = make_samples()
-    monkeypatch.setattr(engine, "results_together", None)
-    for given in (X, sp.csr_array(X)):
-        search(given, y, {}, {})
-    assert not isinstance(X, Part)
-    with pytest.raises(TypeError, match="NoneType"):
-        search(cut(X, 0, 4), y, {}, {})
-    assert isinstance(cut(X, 0, 4), FileBlocks)
+    expected = halves_one_by_one("plain")
+    share()
+
+    def run(n_done):
+        blocks = CONTAINERS[container](X, tmp_path)
+        stable = StabilitySelector(L20Selector(4, max_features=6), n_resamples=4, random_state=0, checkpoint=tmp_path / "c")
+        stable.set_params(callback=lambda progress: interrupt(progress) if progress.n_done == n_done else None)
+        return stable.fit(blocks, y), blocks
+
+    with pytest.raises(KeyboardInterrupt):
+        run(1)
+    found, blocks = run(None)
+    assert_same_halves(found, expected)
+    if container != "in memory":
+        assert blocks.traffic.n_passes == 1, "the one that identifies the data"

@@ -2,40 +2,28 @@
 
 from __future__ import annotations
 
-import pickle
 import re
-import tracemalloc
-from copy import deepcopy
 
 import joblib
 import numpy as np
 import pandas as pd
-import polars
 import pytest
 import scipy.sparse as sp
-import sklearn
 from libraries import array_api_failures
-from matplotlib.figure import Figure
-from samples import INFORMATIVE, make_data, make_frame
-from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import DataConversionWarning, NotFittedError
+from samples import INFORMATIVE, contents, make_data
+from sklearn.base import clone
+from sklearn.exceptions import DataConversionWarning
 from sklearn.feature_selection import RFE, VarianceThreshold
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from sklearn.utils.parallel import Parallel
 from sklearn.utils.validation import has_fit_parameter
 
-from l20fs import AHIHT, L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector, methods
+from l20fs import AHIHT, L20Classifier, L20Selector, L20SelectorCV, StabilitySelector, methods
 from l20fs.data import make_planted
-from l20fs.evaluation import parallel as parallel_module
 from l20fs.evaluation.resampling import plan_pairs
 from l20fs.evaluation.stability_index import expected_false, nogueira
-from l20fs.inputs.targets import Targets, encode_targets, numeric_targets, with_weights
+from l20fs.inputs.targets import Targets, encode_targets, with_weights
 from l20fs.methods import FisherScore
-from l20fs.plots import StabilityDisplay
 
 #: What an unsupervised selector knows of the targets of 60 samples.
 NOTHING = Targets(np.empty((60, 0)), None, None)
@@ -57,21 +45,12 @@ def expected_failures(estimator):
 @parametrize_with_checks(
     [
         StabilitySelector(n_resamples=4),
-        StabilitySelector(L20Selector(2), 3, n_resamples=4),
         StabilitySelector(methods.FisherScore(2), n_resamples=4),
-        StabilitySelector(methods.UDFS(2), n_resamples=2, fraction=0.4),
     ],
     expected_failed_checks=expected_failures,
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
-
-
-@pytest.mark.parametrize("selector", [None, FisherScore(), methods.UDFS()], ids=repr)
-def test_tags_are_those_of_the_selector(selector):
-    tags, expected = get_tags(StabilitySelector(selector)), get_tags(selector or L20Selector())
-    assert tags.target_tags == expected.target_tags
-    assert tags.input_tags.sparse == expected.input_tags.sparse
 
 
 def fit(selector=None, k=None, data=None, **parameters):
@@ -145,35 +124,6 @@ def test_standard_errors_are_those_of_the_means_of_the_pairs():
     assert fit(n_resamples=2).selection_frame()["standard_error"].isna().all()
 
 
-def test_the_answer_follows_threshold_and_number_without_a_second_fit(monkeypatch):
-    X, y = make_data(0, 60, 20)
-    stable = fit(L20Selector(5), data=(X, y))
-    monkeypatch.setattr(StabilitySelector, "_run", None)
-    for threshold in (0.1, 0.5, 0.7, 1.0):
-        stable.set_params(threshold=threshold)
-        np.testing.assert_array_equal(stable.support_, stable.frequencies_ >= threshold)
-        assert stable.transform(X).shape == (60, stable.support_.sum())
-    for k in (1, 3, np.int64(5), 0.25):
-        stable.set_params(n_features_to_select=k)
-        wanted = 5 if k == 0.25 else k
-        np.testing.assert_array_equal(stable.support_, stable.ranking_ <= wanted)
-    found = np.count_nonzero(stable.frequencies_)
-    assert found < 20
-    stable.set_params(n_features_to_select=20)
-    np.testing.assert_array_equal(stable.support_, stable.frequencies_ > 0)
-    with pytest.raises(ValueError, match=r"threshold=1\.5 is not valid\. Use a number above 0\.0 and up to 1\.0"):
-        _ = stable.set_params(n_features_to_select=None, threshold=1.5).support_
-    with pytest.raises(ValueError, match="n_features_to_select=0 is not valid"):
-        _ = stable.set_params(n_features_to_select=0).support_
-
-
-def test_e16_more_features_than_were_selected_is_a_warning():
-    with pytest.warns(
-        UserWarning, match=r"n_features_to_select=20, but the resamples selected only \d+ of 20 features; these"
-    ):
-        fit(L20Selector(2), 20)
-
-
 def test_ties_go_to_the_better_mean_rank_and_then_to_the_lower_index():
     """Of two equal columns FisherScore takes the lower first; a third is always the very best."""
     X, y = make_data(0, 60, 12)
@@ -183,21 +133,6 @@ def test_ties_go_to_the_better_mean_rank_and_then_to_the_lower_index():
     assert stable.frequencies_[[1, 6, 7]].tolist() == [1.0, 1.0, 1.0]
     assert stable.mean_ranks_[[1, 6, 7]].tolist() == [2.0, 3.0, 1.0]
     assert stable.get_support(indices=True).tolist() == [1, 7]
-
-
-def test_a_k_beyond_what_is_kept_is_refused():
-    stable = fit(L20Selector(3, max_features=5))
-    assert stable.orders_.shape == (10, 5)
-    message = (
-        r"k=6 is more than the 5 features that are kept .* Fit with a selector that selects 6, or that has max_features=6"
-    )
-    for method in (stable.frequencies_at, stable.stability_at):
-        with pytest.raises(ValueError, match=message):
-            method(6)
-        with pytest.raises(ValueError, match="k=0 is not valid"):
-            method(0)
-        with pytest.raises(NotFittedError):
-            getattr(StabilitySelector(), method.__name__)(1)
 
 
 def test_the_error_bound_is_that_of_the_fit():
@@ -262,27 +197,6 @@ def test_e17_nothing_selected_anywhere():
         assert stable.transform(X).shape == (60, 0)
 
 
-def test_e1_features_that_are_constant_in_a_half_are_not_selected_there():
-    """A feature that is 1 for a single sample varies in the halves that hold it; one that never varies is never selected."""
-    X, y = make_data(0, 24, 10)
-    X[:, 0] = 0.0
-    X[:, 1] = np.arange(24) == 5
-    stable = fit(L20Selector(1, max_features=10), data=(X, y))
-    has_it = [5 in plan_pairs(encode_targets(y), None, 0.5, 0).rows(i) for i in range(10)]
-    assert stable.frequencies_at(9)[[0, 1]].tolist() == [0.0, 0.5]
-    np.testing.assert_array_equal((stable.orders_ == 1).any(axis=1), has_it)
-
-
-def test_e6_a_class_with_one_sample_fits_and_is_warned_about():
-    X, y = make_data(0, 60, 20)
-    y[7] = 3
-    stable = StabilitySelector(L20Selector(3), n_resamples=4, random_state=0)
-    with pytest.warns(UserWarning, match=r"1 of 4 classes in one sample only: '3'\. One half of each pair") as caught:
-        stable.fit(X, y)
-    assert caught[0].filename == __file__
-    assert stable.sizes_.tolist() == [3] * 4
-
-
 def test_e3_permuting_features_permutes_the_answer():
     X, y = make_data(0, 60, 20)
     order = np.random.default_rng(1).permutation(20)
@@ -305,12 +219,6 @@ def test_every_method_runs_and_keeps_its_answers(Selector):
         assert stable.frequencies_[INFORMATIVE].mean() == 1.0
 
 
-def test_a_selector_that_decides_on_the_number_itself():
-    stable = fit(methods.CFS(None), data=clear_data(), n_resamples=6)
-    assert stable.sizes_.min() >= 1
-    assert stable.selected_.sum() == stable.sizes_.sum()
-
-
 def test_selectors_of_other_packages_that_rank():
     X, y = make_data(0, 60, 12)
     rfe = RFE(LogisticRegression(), n_features_to_select=3)
@@ -320,88 +228,6 @@ def test_selectors_of_other_packages_that_rank():
     np.testing.assert_array_equal(stable.selected_[2], clone(rfe).fit(X[rows], y[rows]).support_)
     with pytest.raises(TypeError, match=r"VarianceThreshold has no ranking_ and support_ after fit\. Use a sel"):
         fit(VarianceThreshold())
-
-
-class Correlation(BaseEstimator):
-    """A selector of another package: it needs y, and its tags do not say so."""
-
-    def fit(self, X, y=None):
-        if y is None:
-            raise ValueError("requires y")
-        self.ranking_ = np.argsort(np.argsort(-np.abs((X - X.mean(axis=0)).T @ (y - y.mean())))) + 1
-        self.support_ = self.ranking_ <= 3
-        return self
-
-
-def test_y_reaches_selectors_of_other_packages_whatever_their_tags_say():
-    X, y = make_data(0, 60, 12)
-    assert not get_tags(Correlation()).target_tags.required
-    for targets, pairs in (
-        (y, plan_pairs(encode_targets(y), None, 0.5, 0)),
-        (X[:, 4] + 1.0, plan_pairs(encode_targets(X[:, 4]), None, 0.5, 0)),
-    ):
-        stable = fit(Correlation(), data=(X, targets), n_resamples=4)
-        for i in range(4):
-            rows = pairs.rows(i)
-            np.testing.assert_array_equal(stable.selected_[i], Correlation().fit(X[rows], targets[rows]).support_)
-    nested = fit(fit(Correlation(), data=(X, y), n_resamples=2), data=(X, y), n_resamples=2)
-    assert nested.selected_.any()
-    with pytest.raises(ValueError, match="Resample 1 of 10, with 30 samples, failed: requires y"):
-        fit(Correlation(), data=(X, None))
-    for wrong in (y[:5], np.where(y == 0, np.nan, y)):
-        with pytest.raises(ValueError, match=r"inconsistent numbers of samples|Input y contains NaN"):
-            fit(Correlation(), data=(X, wrong))
-
-
-def test_unsupervised_methods_see_no_y():
-    """Their halves are drawn without it: what it holds does not matter."""
-    X, y = make_data(0, 60, 12)
-    for selector in (methods.UDFS(2), StabilitySelector(methods.UDFS(2), n_resamples=2, random_state=0)):
-        without = fit(selector, data=(X, None), n_resamples=4)
-        for ignored in (y, np.zeros(60), np.full(60, np.nan)):
-            assert_same(fit(selector, data=(X, ignored), n_resamples=4), without)
-
-
-def test_a_pipeline_is_refused_with_the_way_out(monkeypatch):
-    monkeypatch.setattr(StabilitySelector, "_run", None)
-    way_out = r"selector is a Pipeline, .* in front: make_pipeline\(\.\.\., StabilitySelector\(L20Selector\(\.\.\.\)\)\)"
-    with pytest.raises(TypeError, match=way_out):
-        fit(make_pipeline(StandardScaler(), L20Selector(4)))
-
-
-def test_seeds_of_random_selectors():
-    """Where the selector has no seed, each resample has its own; a seed that was given is kept."""
-    seen = {None: [], 7: []}
-
-    class Spy(L20Selector):
-        def fit(self, X, y=None, sample_weight=None):
-            seen[wanted].append(self.solver.random_state)
-            return super().fit(X, y, sample_weight)
-
-    np.random.seed(0)  # noqa: NPY002
-    before = np.random.get_state()[1].copy()  # noqa: NPY002
-    for wanted in (None, None, 7):
-        fit(Spy(3, solver=AHIHT(init="gaussian", random_state=wanted)))
-    assert seen[7] == [7] * 10
-    assert len(set(seen[None])) == 10
-    assert seen[None][:10] == seen[None][10:]
-    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
-
-
-def test_random_states():
-    X, y = make_data(0, 60, 20)
-    assert_same(fit(data=(X, y), random_state=5), fit(data=(X, y), random_state=np.int32(5)))
-    assert_same(
-        fit(data=(X, y), random_state=np.random.RandomState(5)), fit(data=(X, y), random_state=np.random.RandomState(5))
-    )
-    one, two = fit(data=(X, y), random_state=None), fit(data=(X, y), random_state=None)
-    assert np.any(one.orders_ != two.orders_)
-    assert np.any(fit(data=(X, y), random_state=5).orders_ != fit(data=(X, y), random_state=6).orders_)
-    # More resamples are the same ones, and more.
-    np.testing.assert_array_equal(fit(data=(X, y), n_resamples=6).orders_, fit(data=(X, y)).orders_[:6])
-    for wrong in (-1, 1.5, "seed", True):
-        with pytest.raises(ValueError, match=r"random_state=.* is not valid\. Use a whole number at least 0"):
-            fit(random_state=wrong)
 
 
 @pytest.mark.parametrize(
@@ -438,49 +264,6 @@ def test_a_failing_resample_is_named():
         fit(methods.UDFS(2), data=(X[:3], None))
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_e22_an_interrupted_fit_leaves_no_trace(n_jobs):
-    X, y = make_data(0, 60, 20)
-
-    def stop(progress):
-        if progress.n_done == 2:
-            raise KeyboardInterrupt
-
-    fresh = StabilitySelector(L20Selector(3), n_resamples=10, callback=stop, n_jobs=n_jobs)
-    with pytest.raises(KeyboardInterrupt):
-        fresh.fit(X, y)
-    with pytest.raises(NotFittedError):
-        fresh.transform(X)
-    assert not [name for name in vars(fresh) if name.endswith("_")]
-    fitted = fit(data=(X, y))
-    expected = pickle.loads(pickle.dumps(fitted))
-    with pytest.raises(KeyboardInterrupt):
-        fitted.set_params(callback=stop).fit(X[:, :7], y)
-    assert_same(fitted, expected)
-    assert fitted.n_features_in_ == 20
-
-
-def test_e22_the_rest_is_cancelled_at_once(monkeypatch):
-    """Not when the traceback, which a notebook keeps, happens to be forgotten."""
-    ended = []
-
-    class Watched(Parallel):
-        def __call__(self, tasks):
-            try:
-                yield from super().__call__(tasks)
-            finally:
-                ended.append(True)
-
-    def stop(progress):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(parallel_module, "Parallel", Watched)
-    with pytest.raises(KeyboardInterrupt) as caught:
-        fit(callback=stop)
-    assert ended
-    assert caught.tb is not None
-
-
 def test_e23_processes_change_nothing():
     X, y = make_data(0, 60, 20)
     seen = []
@@ -492,12 +275,99 @@ def test_e23_processes_change_nothing():
         assert_same(fit(selector, data=(X, y)), parallel)
 
 
-def test_progress_is_told(capsys):
-    seen = []
-    fit(n_resamples=4, callback=seen.append, verbose=1)
-    assert [progress.n_done for progress in seen] == [1, 2, 3, 4]
-    assert {progress.n_resamples for progress in seen} == {4}
-    assert capsys.readouterr().out.splitlines() == [f"[StabilitySelector] {i} of 4 resamples" for i in range(1, 5)]
+def test_c1_an_interrupted_and_resumed_fit_is_an_uninterrupted_one(tmp_path):
+    X, y = make_data(0, 60, 20)
+    selector = L20Selector(3, solver=AHIHT(init="gaussian"), max_features=5)
+
+    def stop(progress):
+        if progress.n_done == 4:
+            raise KeyboardInterrupt
+
+    whole = fit(selector, data=(X, y), checkpoint=tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        fit(selector, data=(X, y), checkpoint=tmp_path / "resumed", callback=stop)
+    assert len(contents(tmp_path / "resumed")) == 4
+    resumed = fit(selector, data=(X, y), checkpoint=tmp_path / "resumed")
+    assert contents(tmp_path / "resumed") == contents(tmp_path / "whole")
+    assert len(contents(tmp_path / "whole")) == 10
+    for stable in (resumed, fit(selector, data=(X, y))):
+        assert_same(stable, whole)
+
+
+def test_c1_what_is_stored_is_not_computed_again(tmp_path, monkeypatch):
+    X, y = make_data(0, 60, 20)
+    whole = fit(data=(X, y), checkpoint=tmp_path)
+    files = sorted(tmp_path.iterdir())
+    before = contents(tmp_path)
+    files[2].write_bytes(files[2].read_bytes()[:-9])
+    files[5].unlink()
+    fits = []
+    original = L20Selector.fit
+    monkeypatch.setattr(L20Selector, "fit", lambda self, *args, **kwargs: fits.append(1) or original(self, *args, **kwargs))
+    assert_same(fit(data=(X, y), checkpoint=tmp_path), whole)
+    assert len(fits) == 2, "the damaged one and the missing one"
+    assert contents(tmp_path) == before
+    fit(data=(X, y), checkpoint=tmp_path, n_resamples=14, threshold=0.9, k=2, n_jobs=1, verbose=0)
+    assert len(fits) == 6, "four more, and neither threshold nor number needs a new fit"
+
+
+def test_c5_a_changed_configuration_or_other_data_are_computed_again(tmp_path):
+    X, y = make_data(0, 60, 20)
+    weights, groups = 1.0 + np.arange(60) % 2, np.arange(60) // 3
+    n_files = 0
+
+    def run(selector=None, X=X, y=y, sample_weight=None, groups=None, **parameters):
+        nonlocal n_files
+        parameters = {"n_resamples": 4, "random_state": 0} | parameters
+        stable = StabilitySelector(selector or L20Selector(3), checkpoint=tmp_path, **parameters)
+        stable.fit(X, y, sample_weight=sample_weight, groups=groups)
+        plain = clone(stable).set_params(checkpoint=None).fit(X, y, sample_weight=sample_weight, groups=groups)
+        assert_same(stable, plain)
+        n_new, n_files = len(contents(tmp_path)) - n_files, len(contents(tmp_path))
+        return n_new
+
+    changed = X.copy()
+    changed[17, 3] += 1e-12
+    swapped = y.copy()
+    swapped[[0, 1]] = (y[[0, 1]] + 1) % 3
+    assert run() == 4
+    assert run() == 0
+    for other in (
+        {"selector": L20Selector(4)},
+        {"selector": L20Selector(3, ridge=1.0)},
+        {"selector": methods.FisherScore(3)},
+        {"random_state": 1},
+        {"fraction": 0.4},
+        {"X": changed},
+        {"X": X.astype(np.float32)},
+        {"y": swapped},
+        {"sample_weight": weights},
+        {"groups": groups},
+        {"groups": groups // 2},
+    ):
+        assert run(**other) == 4, other
+        assert run(**other) == 0, other
+    assert run() == 0, "and the first ones are still there"
+
+
+def test_a_checkpoint_holds_every_order_of_all_features(tmp_path, monkeypatch):
+    """The limit on the size of a file leaves room for all features, whatever their numbers."""
+    X = np.random.default_rng(0).standard_normal((8, 20_000))
+    stable = StabilitySelector(FisherScore(20_000), n_resamples=2, random_state=0, checkpoint=tmp_path)
+    whole = clone(stable).fit(X, np.arange(8) % 2)
+    monkeypatch.setattr(FisherScore, "fit", None)  # nothing is computed again
+    again = clone(stable).fit(X, np.arange(8) % 2)
+    np.testing.assert_array_equal(again.orders_, whole.orders_)
+    assert again.sizes_.tolist() == [20_000, 20_000]
+
+
+def test_c2_a_checkpoint_that_cannot_be_written_is_refused_before_anything_is_computed(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(StabilitySelector, "_run", None)
+    with pytest.raises(OSError, match=r"checkpoint=.* cannot be written to"):
+        fit(checkpoint=tmp_path / "file")
+    with pytest.raises(TypeError, match="class_weight is a set, which a checkpoint cannot compare"):
+        fit(L20Selector(3, class_weight={1}), checkpoint=tmp_path)
 
 
 def test_weights_reach_the_selector():
@@ -527,68 +397,6 @@ def test_groups_reach_the_draws():
     np.testing.assert_array_equal(stable.selected_[1], L20Selector(3).fit(X[rows], y[rows]).support_)
 
 
-def test_groups_reach_a_selector_that_takes_them():
-    """One that chooses its size by cross-validation keeps donors together in its folds, too."""
-    X, y = make_data(0, 60, 12)
-    groups = np.array([f"donor {i}" for i in np.arange(60) // 5])
-    selector = L20SelectorCV("best", max_features=8, cv=2)
-    stable = StabilitySelector(selector, n_resamples=4, random_state=0).fit(X, y, groups=groups)
-    pairs = plan_pairs(encode_targets(y), groups, 0.5, 0)
-    sizes = {"with": [], "without": []}
-    for i in range(4):
-        rows = pairs.rows(i)
-        fitted = clone(selector).fit(X[rows], y[rows], groups=groups[rows])
-        np.testing.assert_array_equal(stable.selected_[i], fitted.support_)
-        sizes["with"].append(fitted.support_.sum())
-        sizes["without"].append(clone(selector).fit(X[rows], y[rows]).support_.sum())
-    assert sizes["with"] != sizes["without"], "or this test would show nothing"
-
-
-def test_metadata_routing_in_a_pipeline():
-    X, y = make_data(0, 60, 20)
-    groups, weights = np.arange(60) // 6, 1.0 + np.arange(60) % 3
-    scaled = StandardScaler().fit_transform(X)
-    expected = StabilitySelector(L20Selector(3), n_resamples=4, random_state=0).fit(
-        scaled, y, groups=groups, sample_weight=weights
-    )
-    with sklearn.config_context(enable_metadata_routing=True):
-        stable = StabilitySelector(L20Selector(3), n_resamples=4, random_state=0)
-        stable.set_fit_request(sample_weight=True)  # groups are asked for from the start
-        classifier = LogisticRegression().set_fit_request(sample_weight=True)
-        pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), stable, classifier)
-        pipeline.fit(X, y, groups=groups, sample_weight=weights)
-        with pytest.raises(TypeError, match="groups"):
-            clone(pipeline).set_params(stabilityselector=clone(stable).set_fit_request(groups=False)).fit(
-                X, y, groups=groups, sample_weight=weights
-            )
-    assert_same(pipeline["stabilityselector"], expected)
-    assert np.any(expected.orders_ != fit(data=(scaled, y), n_resamples=4).orders_)
-
-
-def test_e24_copies():
-    stable = fit(k=2)
-    for copy in (pickle.loads(pickle.dumps(stable)), deepcopy(stable)):
-        assert_same(copy, stable)
-        assert copy.set_params(n_features_to_select=1).support_.sum() == 1
-    fresh = clone(stable)
-    assert str(fresh.get_params()) == str(stable.get_params())
-    assert not hasattr(fresh, "orders_")
-    assert fresh.get_params()["selector__n_features_to_select"] == 3
-
-
-def test_names_survive_in_pandas_and_polars():
-    frame, y = make_frame()
-    for container in (frame, polars.from_pandas(frame)):
-        stable = fit(L20Selector(3), 2, data=(container, y))
-        chosen = frame.columns[stable.support_].tolist()
-        assert stable.get_feature_names_out().tolist() == chosen
-        assert stable.selection_frame()["feature"].tolist()[:2] == [
-            frame.columns[j] for j in np.argsort(stable.ranking_)[:2]
-        ]
-        for kind in ("pandas", "polars"):
-            assert list(stable.set_output(transform=kind).transform(container).columns) == chosen
-
-
 def test_selection_frame_is_tidy():
     stable = fit(L20Selector(4), threshold=0.5, n_resamples=20)
     frame = stable.selection_frame()
@@ -600,16 +408,6 @@ def test_selection_frame_is_tidy():
     assert {f"x{j}" for j in INFORMATIVE} <= set(frame["feature"])
 
 
-def test_tables_and_pictures_take_it():
-    frame, y = make_frame()
-    stable = fit(L20Selector(3), data=(frame, y))
-    table = L20Selector(3).fit(frame, y).selection_frame(stability=stable)
-    expected = dict(zip(stable.feature_names_in_, stable.frequencies_, strict=True))
-    assert table["stability"].tolist() == [expected[name] for name in table["feature"]]
-    display = StabilityDisplay.from_estimator(stable, ax=Figure().add_subplot())
-    assert display.names.tolist() == stable.selection_frame()["feature"].tolist()
-
-
 @pytest.mark.parametrize("container", [sp.csr_array, sp.csc_array, sp.coo_array, np.asfortranarray, pd.DataFrame])
 def test_e12_e13_containers_give_the_same(container):
     X, y = make_data(0, 60, 20)
@@ -617,45 +415,6 @@ def test_e12_e13_containers_give_the_same(container):
     given = container(X)
     assert_same(fit(data=(given, y)), fit(data=(X, y)))
     np.testing.assert_array_equal(given.toarray() if sp.issparse(given) else given, X)
-
-
-def test_e10_whole_numbers_and_e11_words():
-    X, y = make_data(0, 60, 20)
-    counts = np.round(10 * X).astype(np.int16)
-    assert_same(fit(data=(counts, y)), fit(data=(counts.astype(float), y)))
-    assert fit(data=(X.astype(np.float32), y)).frequencies_.max() == 1.0
-    with pytest.raises(ValueError, match="X must hold numbers only"):
-        fit(data=(X.astype(str), y))
-
-
-def test_e5_e8_e15_bad_data_are_refused_by_name_before_any_resample(monkeypatch):
-    frame, y = make_frame()
-    monkeypatch.setattr(StabilitySelector, "_run", None)
-    with pytest.raises(ValueError, match="y has one class only, '0'"):
-        fit(data=(frame, np.zeros(60, dtype=int)))
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        fit(data=(frame, y[:5]))
-    with pytest.raises(ValueError, match="requires y"):
-        fit(data=(frame, None))
-    frame.iloc[3, 4] = np.nan
-    with pytest.raises(ValueError, match=r"1 missing values \(NaN\), first in 'g4'\. Impute .*StabilitySelector"):
-        fit(data=(frame, y))
-
-
-def test_e25_other_names_at_transform():
-    frame, y = make_frame()
-    with pytest.raises(ValueError, match="feature names should match"):
-        fit(k=2, data=(frame, y)).transform(frame.rename(columns={"g0": "other"}))
-
-
-def test_e27_foreign_arrays_are_taken_where_the_selector_takes_them():
-    dask_array = pytest.importorskip("dask.array")
-    X, y = make_data(0, 60, 20)
-    with pytest.raises(TypeError, match="X is a dask array"):
-        fit(FisherScore(3), data=(dask_array.from_array(X), y))
-    assert_same(fit(k=2, data=(dask_array.from_array(X), y)), fit(k=2, data=(X, y)))
-    there = fit(k=2).transform(dask_array.from_array(X))
-    np.testing.assert_array_equal(there.compute(), fit(k=2).transform(X))
 
 
 def test_targets_of_several_columns_and_numbers():
@@ -668,52 +427,11 @@ def test_targets_of_several_columns_and_numbers():
     assert_same(column, fit(data=(X, y)))
 
 
-def test_classifiers_and_regressors_that_select():
-    X, y = clear_data()
-    assert_same(fit(L20Classifier(3), data=(X, y)), fit(L20Selector(3), data=(X, y)))
-    ages = np.arange(60) + np.round(5 * X[:, 2]).astype(int)  # whole numbers, hardly two alike: no classes
-    stable = fit(L20Regressor(1), data=(X, ages), n_resamples=4)
-    pairs = plan_pairs(numeric_targets(ages), None, 0.5, 0)
-    for i in range(4):
-        expected = L20Regressor(1).fit(X[pairs.rows(i)], ages[pairs.rows(i)])
-        np.testing.assert_array_equal(stable.selected_[i], expected.support_)
-
-
 def test_planted_features_are_found_and_noise_is_not():
     X, y, informative = make_planted(n_samples=300, n_features=200, n_informative=4, random_state=1)
     stable = fit(L20Selector(8), data=(X, y), n_resamples=40)
     assert set(informative) == set(stable.get_support(indices=True))
     assert stable.stability_interval_[0] > 0.3
-
-
-def test_no_array_of_resamples_by_features_in_floats():
-    X = np.random.default_rng(0).standard_normal((8, 20_000))
-    stable = StabilitySelector(FisherScore(5), n_resamples=60, random_state=0)
-    tracemalloc.start()
-    try:
-        stable.fit(X, np.arange(8) % 2)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak < 5 * X.nbytes, "60 x 20 000 floats would be 7.5 times X, beside what a fit needs"
-
-
-def test_features_are_named_as_in_the_frame():
-    """Resamples are arrays; what the selector is asked for by name still holds."""
-    frame, y = make_frame(0)
-    wishes = {"include": ["g0"], "exclude": ["g2"], "penalty_factor": {"g5": 0.5}, "feature_groups": [["g7", "g8"]]}
-    indices = {"include": [0], "exclude": [2], "penalty_factor": {5: 0.5}, "feature_groups": [[7, 8]]}
-    by_name = StabilitySelector(L20Selector(4, **wishes), n_resamples=6, random_state=0).fit(frame, y)
-    by_position = StabilitySelector(L20Selector(4, **indices), n_resamples=6, random_state=0).fit(frame.to_numpy(), y)
-    assert np.array_equal(by_name.frequencies_, by_position.frequencies_)
-    assert by_name.frequencies_[0] == 1.0
-    assert by_name.frequencies_[2] == 0.0
-    assert by_name.frequencies_[7] == by_name.frequencies_[8]
-    assert by_name.selector.include == ["g0"], "the selector that was given is not changed"
-    inside = L20SelectorCV(3, selector=L20Selector(include=["g0"]), max_features=4, cv=2)
-    assert StabilitySelector(inside, n_resamples=2, random_state=0).fit(frame, y).frequencies_[0] == 1.0
-    with pytest.raises(ValueError, match="include names 'g99', which X does not have"):
-        StabilitySelector(L20Selector(4, include=["g99"]), n_resamples=2).fit(frame, y)
 
 
 def grouped_data():
@@ -781,15 +499,7 @@ def test_groups_are_counted_kept_and_dropped_together(sparse):
         fit(selector, 16, data=(X, y))
 
 
-def test_a_feature_that_is_constant_in_a_half_counts_with_its_group():
-    X, y = grouped_data()
-    stable = fit(L20Selector(15, feature_groups=GROUPS), data=(X, y))
-    pairs = plan_pairs(encode_targets(y), None, 0.5, 0)
-    assert any(np.ptp(X[pairs.rows(i), 9]) == 0 for i in range(10)), "or this test would show nothing"
-    assert stable.frequencies_[[1, 4, 9, 15]].tolist() == [1.0, 1.0, 1.0, 0.0]
-
-
-def test_groups_of_a_selector_inside_another():
+def test_groups_of_a_selector_inside_another_and_of_a_checkpoint(tmp_path):
     X, y = grouped_data()
     inner = L20Selector(feature_groups=GROUPS)
     for selector in (
@@ -801,14 +511,6 @@ def test_groups_of_a_selector_inside_another():
         assert stable.frequencies_[1] == stable.frequencies_[9]
         assert stable.ranking_.max() == 16
         assert stable.sizes_.tolist() == [5] * 4
-
-
-def test_weights_decide_who_is_constant_and_no_part_of_a_group():
-    X, y = grouped_data()
-    weights = np.where(X[:, 9] > 0, 0.0, 1.0)
-    selector = L20Selector(15, feature_groups=GROUPS)
-    stable = StabilitySelector(selector, n_resamples=4, random_state=0).fit(X, y, sample_weight=weights)
-    assert stable.frequencies_[[1, 9]].tolist() == [1.0, 0.0]
 
 
 @pytest.mark.parametrize("by_factor", [False, True])
@@ -832,18 +534,3 @@ def test_forced_features_are_no_evidence_of_stability(by_factor):
     for k in (1, 4):
         assert np.isnan(stable.stability_at(k).index), "nothing but what is included"
     assert stable.sizes_.tolist() == [7] * 20
-
-
-def test_where_all_is_forced_nothing_is_free_to_agree():
-    stable = fit(L20Selector(3, include=[0, 1, 2], exclude=list(range(3, 20))))
-    assert stable.get_support(indices=True).tolist() == [0, 1, 2]
-    assert np.isnan([stable.stability_, *stable.stability_interval_]).all()
-    assert stable.error_bound_ == 0.0
-
-
-def test_a_class_weight_of_a_class_that_a_half_does_not_have():
-    X, y = make_data()
-    y = np.where(np.arange(60) == 7, 3, y)
-    with pytest.warns(UserWarning, match="1 of 4 classes in one sample only"):
-        stable = StabilitySelector(L20Selector(3, class_weight={3: 5.0}), n_resamples=4, random_state=0).fit(X, y)
-    assert stable.selector.class_weight == {3: 5.0}

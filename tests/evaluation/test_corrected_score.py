@@ -6,17 +6,15 @@ from functools import partial
 
 import numpy as np
 import pytest
-from scipy.stats import binom, binomtest, t
+from scipy.stats import binomtest, t
 from sklearn.metrics import accuracy_score
 
 from l20fs.evaluation.choice import Setting, choose, choose_each, tabulate
 from l20fs.evaluation.corrected_score import (
-    FEW_UNITS,
     N_CHOICES,
     Estimate,
     corrected_by_folds,
     corrected_score,
-    draw_counts,
     fixed_score,
     wilson,
 )
@@ -126,20 +124,6 @@ def with_metric(made):
     return made[0], ACCURACY, made[1]
 
 
-@pytest.mark.parametrize("n_units", [FEW_UNITS, FEW_UNITS + 1])
-def test_units_are_drawn_as_often_as_a_multinomial_says(n_units):
-    counts = draw_counts(np.random.default_rng(0), n_units, 1000)
-    assert counts.shape == (1000, n_units)
-    assert (counts.sum(axis=1) == n_units).all()
-    assert len(np.unique(counts, axis=0)) == 1000
-    n_values = counts.size
-    for times in range(4):
-        share = binom.pmf(times, n_units, 1.0 / n_units)
-        error = np.sqrt(share / n_values)  # that of independent counts, which is a little more
-        assert np.mean(counts == times) == pytest.approx(share, abs=5.0 * error)
-    assert np.abs(counts.mean(axis=0) - 1.0).max() < 6.0 / np.sqrt(1000)
-
-
 def test_wilson_is_that_of_scipy():
     for n_right, n in [(0, 7), (3, 7), (63, 63), (150, 200)]:
         expected = binomtest(n_right, n).proportion_ci(method="wilson")
@@ -154,16 +138,6 @@ def test_a_perfect_score_has_an_interval():
         assert correct(outputs, metric, folds) == Estimate(1.0, *wilson(63, 63))
     groups = np.arange(63) // 7
     assert correct(outputs, ACCURACY, folds, groups=groups) == Estimate(1.0, *wilson(9, 9)), "of nine groups"
-
-
-def test_fresh_samples_have_the_interval_of_wilson_and_those_of_folds_a_wider_one():
-    outputs, folds = make_predictions()
-    n_right = np.count_nonzero(outputs.labels[:, 3] == outputs.truth)
-    fresh = fixed_score(outputs, ACCURACY, 3)
-    assert fresh == pytest.approx((n_right / 60, *wilson(n_right, 60)))
-    of_folds = fixed_score(outputs, ACCURACY, 3, folds=folds)
-    assert of_folds.value == fresh.value
-    assert of_folds.lower < fresh.lower < fresh.upper < of_folds.upper
 
 
 @pytest.mark.parametrize("name", ["balanced_accuracy", "mae", "r2"])
@@ -181,11 +155,6 @@ def test_intervals_of_fresh_samples_cover_the_truth(name):
         found = fixed_score(outputs, metric, 0)
         is_inside.append(found.lower <= expected <= found.upper)
     assert np.mean(is_inside) > 0.91
-
-
-def test_one_setting_is_not_corrected():
-    outputs, folds = make_predictions(n_settings=1)
-    assert correct(outputs, ACCURACY, folds) == fixed_score(outputs, ACCURACY, 0, folds=folds)
 
 
 def test_samples_of_a_group_count_as_one():

@@ -5,21 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from reference import vote
 from samples import make_data
 from sklearn import config_context
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import make_scorer, mean_absolute_error
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold
 from sklearn.neighbors import KNeighborsClassifier
 
-from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV
-from l20fs.evaluation.engine import Samples, evaluate, score_sizes, select
-from l20fs.evaluation.folds import Fold, make_folds
-from l20fs.evaluation.judges import FittedEstimator, NearestNeighbours, OwnModel, RefittedRule, accuracy
+from l20fs import L20Regressor, L20Selector, L20SelectorCV
+from l20fs.evaluation.engine import Samples, evaluate, score_sizes
+from l20fs.evaluation.folds import make_folds
+from l20fs.evaluation.judges import FittedEstimator, OwnModel, accuracy
 from l20fs.evaluation.predictions import predictions_by_k
 from l20fs.experiments.cells import Dataset
 from l20fs.experiments.plan import parse_plan
@@ -153,120 +151,3 @@ def test_weights_groups_and_a_routed_scorer_in_the_selector_with_cross_validatio
 
 
 # ---------------------------------------------------------------------------------------------------- sizes and selections
-
-
-class Listed(BaseEstimator):
-    """Nothing but the contract: it selects the features that it was given, for each size others."""
-
-    def __init__(self, features, n_features_to_select=1):
-        self.features = features
-        self.n_features_to_select = n_features_to_select
-
-    def fit(self, X, y):
-        self.n_features_in_ = X.shape[1]
-        return self
-
-    def order_for(self, k):
-        return np.array(self.features[k], dtype=int)
-
-
-@given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=20)
-def test_judges_do_not_need_selections_within_each_other(seed):
-    rng = np.random.default_rng(seed)
-    X, y = noisy(seed % 100)
-    fold = Fold(np.arange(40), np.arange(40, 60))
-    features = {k: rng.permutation(12)[:k].tolist() for k in SIZES}
-    if rng.random() < 0.3:
-        features = {k: features[7][:k] for k in SIZES}
-    judges = {"linear": RefittedRule(3.0), "neighbours": NearestNeighbours()}
-    (found,) = evaluate([Listed(features)], Samples(X, y), [fold], SIZES, judges)
-    assert found.n_features.tolist() == SIZES
-    for place, k in enumerate(SIZES):
-        columns = features[k]
-        model = L20Classifier(k, ridge=3.0, scale="zscore").fit(X[fold.train][:, columns], y[fold.train])
-        scores = model.decision_function(X[fold.test][:, columns])
-        np.testing.assert_allclose(found.by_judge["linear"][:, place], scores, atol=1e-9)
-        scaled = X[:, columns] / X[fold.train][:, columns].std(axis=0)
-        votes = [vote(scaled[fold.train], y[fold.train], scaled[i]) for i in fold.test]
-        assert np.unique(y)[found.by_judge["neighbours"][:, place].argmax(axis=1)].tolist() == votes
-
-
-def test_a_method_that_solves_for_one_size_is_asked_for_each_unless_one_ranking_is_wanted():
-    X, y = make_data(3)
-    train = Samples(X, y)
-    each = select(ESFS(), train, SIZES)
-    alone = [ESFS(k).fit(X, y).order_for(k) for k in SIZES]
-    assert all(np.array_equal(*pair) for pair in zip(each.features, alone, strict=True))
-    assert len(each.chains) == len(SIZES), "otherwise this test says nothing"
-    one = select(ESFS(), train, SIZES, one_ranking=True)
-    assert [features.tolist() for features in one.features] == [alone[-1][:k].tolist() for k in SIZES]
-    assert len(one.chains) == 1
-
-
-def test_groups_of_features_and_an_end_of_the_path_are_as_the_selector_says():
-    X, y = make_data()
-    train = Samples(X, y)
-    grouped = L20Selector(feature_groups=[[2, 3, 4], [5, 6]], include=[0])
-    for one_ranking in (False, True):
-        found = select(grouped, train, [1, 2, 5], one_ranking=one_ranking)
-        for k, features in zip([1, 2, 5], found.features, strict=True):
-            expected = clone(grouped).set_params(n_features_to_select=k, max_features=5).fit(X, y).order_for(k)
-            assert features.tolist() == expected.tolist()
-    alpha = 0.999 * L20Selector(3).fit(X, y).path_.alphas[0]
-    for one_ranking in (False, True):
-        found = select(L20Selector(alpha=alpha), train, [1, 3], one_ranking=one_ranking)
-        assert found.n_features.tolist() == [found.selector.support_for(k).sum() for k in (1, 3)]
-    (nonzero,) = select(L20Selector(alpha=0.1), train, [None]).features
-    assert set(nonzero) == set(np.flatnonzero(L20Selector(None, alpha=0.1).fit(X, y).support_))
-
-
-def test_selectors_samples_and_folds_stay_as_they_were():
-    X, y = make_data()
-    weights = np.arange(60.0)
-    selector = L20Classifier(5, callback=print, certify=True).fit(X, y)
-    state = {name: value for name, value in vars(selector).items() if not name.startswith("_")}
-    samples, folds = Samples(X, y, weights), make_folds(3, X, y, None, classify=True)
-    before = X.copy(), y.copy(), weights.copy()
-    scores = score_sizes([selector], samples, folds, SIZES, OwnModel(accuracy), on_path=id)
-    assert scores.values.shape == (1, 3, 4)
-    assert {name: vars(selector)[name] for name in state} == state
-    for old, new in zip(before, (X, y, weights), strict=True):
-        np.testing.assert_array_equal(old, new)
-
-
-def test_several_selectors_come_in_order_whoever_computes_them():
-    X, y = noisy()
-    samples, folds = Samples(X, y), make_folds(3, X, y, None, classify=True)
-    selectors, seen = [L20Classifier(ridge=ridge) for ridge in (0.1, 10.0)], []
-    one, two = (
-        score_sizes(selectors, samples, folds, SIZES, OwnModel(accuracy), on_path=seen.append, n_jobs=n) for n in (1, 2)
-    )
-    assert seen == [1, 2, 3, 4, 5, 6] * 2
-    np.testing.assert_array_equal(one.values, two.values)
-    for selector, values in zip(selectors, one.values, strict=True):
-        np.testing.assert_array_equal(
-            score_sizes([selector], samples, folds, SIZES, OwnModel(accuracy), on_path=id).values[0], values
-        )
-    assert (one.values[0] != one.values[1]).any()
-
-
-def test_columns_are_read_once_for_all_judges():
-    X, y = make_data()
-    read = []
-
-    class Counted(np.ndarray):
-        def __getitem__(self, key):
-            if isinstance(key, tuple):
-                read.append(key)
-            return super().__getitem__(key)
-
-    samples = Samples(X.view(Counted), y)
-    judges = {"linear": RefittedRule(1.0), "neighbours": NearestNeighbours()}
-    list(
-        evaluate(
-            [Listed({k: list(range(k)) for k in SIZES})], samples, [Fold(np.arange(40), np.arange(40, 60))], SIZES, judges
-        )
-    )
-    of_samples = [key for key in read if isinstance(key[1], np.ndarray) and key[1].tolist() == list(range(7))]
-    assert len(of_samples) == 2, "once of the training samples, once of the test samples"

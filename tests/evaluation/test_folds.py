@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -66,9 +64,3 @@ def test_a_splitter_that_leaves_one_class_is_refused_with_the_fold_and_the_way_o
         make_folds(KFold(2), X, y, None, classify=True)
     assert len(make_folds(KFold(2), X, np.arange(20.0), None, classify=False)) == 2
     assert len(make_folds(2, X, y, None, classify=True)) == 2
-
-
-def test_the_error_comes_whole_from_another_process():
-    error = pickle.loads(pickle.dumps(OneClassError("a", "Fold 3", "Use cv=2.")))
-    assert str(error) == "Fold 3 has one class only, 'a'; selection needs 2 or more. Use cv=2."
-    assert error.label == "a"

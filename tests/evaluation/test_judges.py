@@ -42,16 +42,3 @@ def test_means_of_neighbours_are_those_of_scikit_learn():
     for place, end in enumerate([1, 4, 12]):
         expected = KNeighborsRegressor(5).fit(X[:150, :end], Y[:150]).predict(X[150:, :end])
         np.testing.assert_allclose(found[:, place], expected)
-
-
-def test_blocks_of_test_samples_change_nothing(monkeypatch):
-    X, y = make_data(n_samples=60)
-    given = X[:40], np.eye(3)[y[:40]], X[40:], np.array([2, 5])
-    expected = nearest_neighbours(*given)
-    monkeypatch.setattr("l20fs.evaluation.judges.BLOCK_ELEMENTS", 130)
-    np.testing.assert_array_equal(nearest_neighbours(*given), expected)
-
-
-def test_without_a_feature_the_mean_of_all_is_predicted():
-    targets = np.array([[1.0], [2.0], [6.0]])
-    assert nearest_neighbours(np.zeros((3, 0)), targets, np.zeros((2, 0)), np.array([0])).tolist() == [[[3.0]], [[3.0]]]

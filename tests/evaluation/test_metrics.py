@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn import metrics as sk
 
-from l20fs.evaluation.metrics import METRICS, Outputs, area_under_curve, find_metric
+from l20fs.evaluation.metrics import METRICS, Outputs, find_metric
 
 LABELS = {
     "accuracy": sk.accuracy_score,
@@ -82,12 +82,6 @@ def test_metrics_of_numbers_are_those_of_scikit_learn(name, n_outputs):
         np.testing.assert_array_equal(METRICS[name].formula(flat, weights), found)
 
 
-def test_the_accuracy_of_a_fold_has_the_digits_of_scikit_learn():
-    outputs = make_outputs(4, n_samples=49)
-    found = METRICS["accuracy"].formula(outputs, np.ones((1, 49)))[0]
-    assert found.tolist() == [sk.accuracy_score(outputs.truth, labels) for labels in outputs.labels.T]
-
-
 @pytest.mark.parametrize("name", ["balanced_accuracy", "f1_macro"])
 def test_a_class_that_is_not_there_does_not_count(name):
     outputs = make_outputs(4)
@@ -101,30 +95,6 @@ def test_a_class_that_is_not_there_does_not_count(name):
         ):
             expected = [LABELS[name](outputs.truth[used], column) for column in kept[used].T]
         assert found == pytest.approx(expected)
-
-
-def test_what_is_not_defined_is_nan():
-    outputs, numbers = make_outputs(4), make_outputs(0)
-    one_class = (outputs.truth == 1).astype(float)[None]
-    assert np.isnan(METRICS["roc_auc"].formula(outputs, one_class)).all()
-    for metric in METRICS.values():
-        assert np.isnan(metric.formula(outputs if metric.is_for_labels else numbers, np.zeros((1, 40)))).all(), metric.name
-
-
-def test_of_equal_numbers_all_is_explained_or_nothing():
-    """As in scikit-learn, which a mean that is not exact deceives."""
-    truth = np.repeat([0.1, 1e3 / 3.0], 20)
-    outputs = Outputs(truth, 0, numbers=truth[:, None, None] + np.array([0.5, 0.0])[:, None])
-    weights = np.stack([truth < 1.0, truth > 1.0]).astype(float)
-    assert METRICS["r2"].formula(outputs, weights).tolist() == [[0.0, 1.0], [0.0, 1.0]]
-    assert [sk.r2_score(np.ones(20), np.ones(20) + error) for error in (0.5, 0.0)] == [0.0, 1.0]
-    assert np.isnan(METRICS["r2"].formula(outputs, np.eye(40)[:1])).all()
-
-
-def test_scores_without_limit_have_an_area():
-    is_positive, scores = np.array([True, False, True, False, True]), np.array([np.inf, -np.inf, -np.inf, 0.0, np.inf])
-    ranks = np.array([2.0, 0.0, 0.0, 1.0, 2.0])
-    assert area_under_curve(is_positive, scores, np.ones((1, 5))) == sk.roc_auc_score(is_positive, ranks)
 
 
 def test_names_and_signs_are_those_of_scikit_learn():

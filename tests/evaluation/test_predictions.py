@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from libraries import needs_sklearn
 from reference import vote
-from samples import CONTAINERS, make_data
+from samples import make_data
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, log_loss, r2_score, roc_auc_score
 from sklearn.neighbors import KNeighborsRegressor
@@ -15,16 +14,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV
-from l20fs.data import make_planted
 from l20fs.evaluation.choice import choose
-from l20fs.evaluation.corrected_score import fixed_score, fixed_scores
-from l20fs.evaluation.folds import Fold, make_stratified_folds
-from l20fs.evaluation.judges import RefittedRule
+from l20fs.evaluation.folds import make_stratified_folds
 from l20fs.evaluation.metrics import METRICS
 from l20fs.evaluation.predictions import JUDGES, nested_scores, predictions_by_k
 from l20fs.evaluation.target_summary import summarise
 from l20fs.methods import MRMR, RFS, RPMFS, FisherScore
-from l20fs.objective.ridge import auto_ridge
 from l20fs.prediction.calibration import per_class
 
 LETTERS = np.array(["a", "b", "c"])
@@ -66,16 +61,6 @@ SELECTORS = [
     MRMR(),
     RPMFS(tol=0.1),
 ]
-
-
-def test_the_automatic_ridge_of_the_judge_is_that_of_the_training_samples():
-    X, y = labelled(n_samples=60)
-    X = np.hstack([X, np.ones((60, 1))])  # a constant feature does not count
-    sizes, folds = [1, 2, 4, 7], make_stratified_folds(y, seed=3)[:1]
-    ridge = auto_ridge(X.shape[1] - 1, len(folds[0].train), for_labels=True)
-    automatic, given = (predictions_by_k(FisherScore(), X, y, sizes, folds, ridge=value) for value in ("auto", ridge))
-    np.testing.assert_array_equal(automatic.predicted["linear"], given.predicted["linear"])
-    assert RefittedRule().strength_on(X[folds[0].train]) == ridge
 
 
 @pytest.mark.parametrize("selector", SELECTORS, ids=lambda selector: repr(selector)[:40])
@@ -130,35 +115,6 @@ def test_the_nested_accuracy_is_that_of_a_choice_in_each_fold(groups, rule):
     assert len(set(nested.sizes)) > 1
 
 
-def test_the_confusion_counts_every_sample_once():
-    X, y = labelled()
-    found = predictions_by_k(L20Selector(), X, y, [2, 5], make_stratified_folds(y))
-    for judge in JUDGES:
-        for column, size in enumerate(found.sizes):
-            predicted = found.classes[found.predicted[judge][:, column]]
-            expected = [[((y == a) & (predicted == b)).sum() for b in LETTERS] for a in LETTERS]
-            np.testing.assert_array_equal(found.confusion(size, judge), expected)
-    assert (found.confusion(2) != found.confusion(5)).any()
-
-
-@pytest.mark.parametrize("selector", [L20Selector(), L20Selector(solver="ahiht")], ids=["forward", "ahiht"])
-def test_sparse_is_as_dense_and_never_made_dense(selector, monkeypatch):
-    X, y = labelled()
-    X = X * (np.abs(X) > 0.7)
-    folds = make_stratified_folds(y)
-    expected = predictions_by_k(selector, X, y, [1, 3, 6], folds)
-    densified = []
-    original = sp.csr_array.toarray
-    monkeypatch.setattr(
-        sp.csr_array, "toarray", lambda self, *a, **k: densified.append(self.shape) or original(self, *a, **k)
-    )
-    found = predictions_by_k(selector, sp.csc_array(X), y, [1, 3, 6], folds)
-    for judge in JUDGES:
-        np.testing.assert_array_equal(found.predicted[judge], expected.predicted[judge])
-    assert densified
-    assert max(n_columns for _, n_columns in densified) <= 6
-
-
 def test_noise_has_chance_accuracy_and_a_leak_would_be_seen():
     honest, leaky = [], []
     rng = np.random.default_rng(0)
@@ -191,32 +147,6 @@ def test_selection_never_sees_the_test_samples():
         np.testing.assert_array_equal(y_seen, y[fold.train])
 
 
-@pytest.mark.parametrize("make", CONTAINERS)
-def test_selector_and_data_stay_as_they_were_and_every_fold_is_reported(make):
-    X, y = labelled()
-    X = make(X)
-    X_before, y_before = X.copy(), y.copy()
-    selector = L20Selector(5).fit(X, y)
-    support, parameters = selector.support_.copy(), selector.get_params()
-    calls = []
-    folds = make_stratified_folds(y)
-    found = predictions_by_k(selector, X, y, [2, 3], folds, on_fold=lambda: calls.append(1))
-    assert len(calls) == len(folds)
-    assert found.n_features.tolist() == [[2, 3]] * 5
-    assert selector.get_params() == parameters
-    np.testing.assert_array_equal(selector.support_, support)
-    assert abs(X - X_before).max() == 0.0
-    np.testing.assert_array_equal(y, y_before)
-
-
-def test_processes_change_nothing():
-    X, y = labelled()
-    folds = make_stratified_folds(y)
-    one, two = (predictions_by_k(L20Selector(), X, y, [1, 4], folds, n_jobs=n_jobs) for n_jobs in (1, 2))
-    for judge in JUDGES:
-        np.testing.assert_array_equal(one.predicted[judge], two.predicted[judge])
-
-
 def test_a_class_that_a_fold_does_not_know_is_never_right_there():
     X, y = labelled()
     y = np.where(np.arange(60) < 4, "ab", y)  # between the others, so that its absence shifts their positions
@@ -227,22 +157,6 @@ def test_a_class_that_a_fold_does_not_know_is_never_right_there():
         for judge in JUDGES:
             assert (found.classes[found.predicted[judge][:4, 0]] != "ab").all()
             assert found.accuracy(judge)[:, 0].max() > 0.5
-
-
-def test_an_alpha_that_leaves_a_fold_without_features_is_no_error():
-    X, y, _ = make_planted(60, 12, 3, 3, noise=0.1, random_state=0)
-    alpha = 0.999 * L20Selector(3).fit(X, y).path_.alphas[0]  # just below where the first feature enters
-    found = predictions_by_k(L20Selector(3, alpha=alpha), X, y, [3], make_stratified_folds(y))
-    assert 0 in found.n_features
-    assert all(np.isfinite(found.accuracy(judge)).all() for judge in JUDGES)
-
-
-def test_features_that_are_constant_in_a_fold_are_not_counted():
-    X, y = labelled()
-    X[:, 3:] = 1.0
-    for selector in (L20Selector(), FisherScore()):
-        found = predictions_by_k(selector, X, y, [2, 3, 6], make_stratified_folds(y))
-        assert found.n_features.tolist() == [[2, 3, 3]] * 5
 
 
 # ------------------------------------------------------------------------------------------------- metrics and regressions
@@ -307,38 +221,6 @@ def test_scores_are_those_of_scikit_learn_in_every_fold(name, n_classes, judge):
     np.testing.assert_allclose(results["standard_error"], np.std(expected, axis=0, ddof=1) / np.sqrt(len(folds)))
 
 
-def test_folds_without_a_class_do_not_count_where_they_have_no_score():
-    X, y = uneven(n_classes=2)
-    first, second = np.flatnonzero(y == "a"), np.flatnonzero(y == "b")
-    tests = [first[:5], np.concatenate([first[5:], second[:10]]), second[10:]]
-    folds = [Fold(np.setdiff1d(np.arange(60), test), test) for test in tests]
-    found = predictions_by_k(L20Selector(), X, y, [2, 4], folds)
-    assert np.isnan(found.fold_scores(metric=METRICS["roc_auc"])[:, 0]).tolist() == [True, False, True]
-    expected = [roc_auc_score(found.targets.codes[tests[1]], found.probabilities[tests[1], i, 1]) for i in range(2)]
-    np.testing.assert_allclose(found.results(metric=METRICS["roc_auc"])["mean_test_score"], expected)
-    # Where no fold has both, the score is that of all samples together.
-    found = predictions_by_k(L20Selector(), X, y, [2, 4], [folds[0], folds[2]])
-    tested = np.concatenate([tests[0], tests[2]])
-    expected = [roc_auc_score(found.targets.codes[tested], found.probabilities[tested, i, 1]) for i in range(2)]
-    np.testing.assert_allclose(found.results(metric=METRICS["roc_auc"])["mean_test_score"], expected)
-
-
-def test_many_values_are_kept_in_single_precision_and_too_many_not_at_all(monkeypatch):
-    X, y = uneven()
-    folds = make_stratified_folds(y, seed=1)
-    exact = predictions_by_k(L20Selector(), X, y, [2, 4], folds)
-    monkeypatch.setattr("l20fs.evaluation.predictions.MANY_VALUES", 10)
-    single = predictions_by_k(L20Selector(), X, y, [2, 4], folds)
-    assert single.probabilities.dtype == np.float32
-    np.testing.assert_allclose(single.probabilities, exact.probabilities, atol=1e-5)
-    np.testing.assert_array_equal(single.predicted["linear"], exact.predicted["linear"])
-    monkeypatch.setattr("l20fs.evaluation.predictions.TOO_MANY_VALUES", 10)
-    none = predictions_by_k(L20Selector(), X, y, [2, 4], folds)
-    assert none.probabilities is None
-    assert none.judges_for(METRICS["log_loss"]) == []
-    assert none.judges_for(METRICS["accuracy"]) == list(JUDGES)
-
-
 def numbers(seed=0, n_samples=60):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n_samples, 9)) * np.geomspace(0.1, 100, 9)
@@ -383,14 +265,3 @@ def test_the_nested_choice_for_numbers_is_that_of_the_selector_with_cross_valida
         assert nested.sizes[place] == cv.n_features_
         assert nested.scores[place] == pytest.approx(np.abs(cv.predict(X[test]) - y[test]).mean())
         np.testing.assert_allclose(nested.outputs.numbers[test, 0, 0], cv.predict(X[test]))
-
-
-@pytest.mark.parametrize("name", ["accuracy", "balanced_accuracy", "roc_auc", "log_loss"])
-@pytest.mark.parametrize("groups", [None, np.arange(60) // 4])
-def test_the_intervals_of_all_sizes_are_those_of_each(name, groups):
-    X, y = uneven()
-    folds, metric = make_stratified_folds(y, groups, seed=1), METRICS[name]
-    found = predictions_by_k(L20Selector(), X, y, [1, 3, 6], folds)
-    outputs = found.outputs("linear", metric)
-    for place, estimate in enumerate(fixed_scores(outputs, metric, folds=folds, groups=groups)):
-        assert estimate == pytest.approx(fixed_score(outputs, metric, place, folds=folds, groups=groups))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
@@ -22,9 +20,8 @@ from sklearn.metrics import (
     root_mean_squared_error,
 )
 
-from l20fs.evaluation.corrected_score import Estimate
 from l20fs.evaluation.metrics import Outputs
-from l20fs.evaluation.validation import calibration_slope, difference, validate_classes, validate_numbers
+from l20fs.evaluation.validation import calibration_slope, validate_classes, validate_numbers
 
 
 @pytest.fixture
@@ -116,27 +113,6 @@ def test_the_slope_of_the_calibration_has_the_largest_likelihood(cohort):
     assert halved == pytest.approx([end / 2 for end in found], rel=1e-5)
 
 
-def test_the_interval_of_the_slope_covers_it_in_small_cohorts(rng):
-    """Labels drawn from the probabilities themselves: the slope is 1, and of 300 intervals of 95 % most hold it."""
-    n_covered = n_known = 0
-    for _ in range(300):
-        scores = 2.0 * rng.standard_normal((20, 3))
-        shares = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
-        codes = (rng.random((20, 1)) > shares.cumsum(axis=1)).sum(axis=1)
-        slope = calibration_slope(Outputs(codes, 3, probabilities=shares[:, None, :]))
-        n_known += slope is not None
-        n_covered += slope is not None and slope.lower <= 1.0 <= slope.upper
-    assert n_known > 250
-    assert n_covered / n_known > 0.90
-
-
-def test_a_slope_without_limit_is_not_defined():
-    certain = Outputs(np.array([0, 1]), 2, probabilities=np.array([[[0.9, 0.1]], [[0.2, 0.8]]]))
-    wrong = Outputs(np.array([1, 0]), 2, probabilities=np.array([[[0.9, 0.1]], [[0.2, 0.8]]]))
-    assert calibration_slope(certain) is None
-    assert calibration_slope(wrong) is None
-
-
 def test_numbers_are_judged_as_by_scikit_learn(rng):
     truth = rng.standard_normal(50)
     predicted = truth + 0.3 * rng.standard_normal(50) + 0.1
@@ -153,27 +129,3 @@ def test_numbers_are_judged_as_by_scikit_learn(rng):
     assert [each.score.value for each in found.batches] == pytest.approx(
         [r2_score(truth[groups == name], predicted[groups == name]) for name in "xy"]
     )
-
-
-def test_groups_have_the_accuracy_of_their_samples(cohort):
-    truth, probabilities, predicted = cohort
-    groups = np.array(["x", "y", "z"])[np.arange(80) % 3]
-    found = validate_classes(truth.tolist(), probabilities, predicted.tolist(), CLASSES, groups)
-    for each in found.batches:
-        mask = groups == each.name
-        assert (each.score.value, each.n_samples) == ((truth == predicted)[mask].mean(), mask.sum())
-
-
-@pytest.mark.parametrize("n", [1, 2])
-def test_one_or_two_samples_have_scores_where_these_are_defined(n):
-    found = validate_classes(["a", "b"][:n], np.array([[0.9, 0.1], [0.6, 0.4]])[:n], ["a", "a"][:n], ["a", "b"])
-    assert found.scores["accuracy"].value == 1.0 / n
-    assert (found.scores["roc_auc"] is None) == (n == 1)
-    assert validate_numbers(np.array([1.0]), np.array([2.0])).scores["r2"] is None
-
-
-def test_the_interval_of_a_difference_of_means_is_that_of_the_normal():
-    """For symmetric intervals it is the root of the sum of squares."""
-    found = difference(Estimate(1.0, 0.7, 1.3), Estimate(2.0, 1.6, 2.4))
-    assert found == pytest.approx((-1.0, -1.5, -0.5))
-    assert math.isclose(found.value, -1.0)

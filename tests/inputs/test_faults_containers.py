@@ -6,7 +6,6 @@ import sys
 import types
 
 import anndata
-import array_api_strict
 import dask.array as da
 import h5py
 import numpy as np
@@ -16,6 +15,8 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 import zarr
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from samples import SOLVERS, assert_same_fit, make_data, make_frame, make_solver
 from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
@@ -89,18 +90,6 @@ def test_e11_dates_are_refused_with_a_recipe(column):
         L20Selector(3).fit(X, y)
 
 
-@pytest.mark.parametrize("dtype", ["datetime64[D]", "timedelta64[s]", "object"])
-def test_e11_arrays_of_dates_are_refused_with_a_recipe(dtype):
-    days = np.arange(240).reshape(60, 4).astype("timedelta64[s]" if dtype.startswith("timedelta") else "datetime64[D]")
-    X = np.empty(days.shape, dtype=dtype)
-    for cell in np.ndindex(days.shape):
-        X[cell] = days[cell]
-    with pytest.raises((ValueError, TypeError), match=r"(Turn them into numbers|Encode|Convert).*drop these columns"):
-        L20Selector(3).fit(X, make_data()[1])
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("shape", [(60, 12), (600, 500)])
 @pytest.mark.parametrize(
     "lay_out",
     [
@@ -112,6 +101,8 @@ def test_e11_arrays_of_dates_are_refused_with_a_recipe(dtype):
     ],
     ids=["fortran", "every second row", "left half", "negative strides", "other byte order"],
 )
+@given(shape=st.sampled_from([(60, 12), (600, 500)]), solver=st.sampled_from(SOLVERS))
+@settings(max_examples=5)
 def test_e12_memory_layout_changes_neither_result_nor_input(lay_out, shape, solver):
     X, y = make_data(0, *shape)
     other = lay_out(X)
@@ -175,9 +166,9 @@ SPARSE_FORMS = [
 ]
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("scale", ["none", "zscore", "moderated"])
 @pytest.mark.parametrize("form", SPARSE_FORMS)
+@given(scale=st.sampled_from(["none", "zscore", "moderated"]), solver=st.sampled_from(SOLVERS))
+@settings(max_examples=6)
 def test_e13_sparse_forms_give_the_same_as_dense(form, scale, solver, rtol):
     X, y = make_data()
     X[np.random.default_rng(1).random(X.shape) < 0.5] = 0.0
@@ -193,17 +184,6 @@ def test_e13_sparse_forms_give_the_same_as_dense(form, scale, solver, rtol):
     np.testing.assert_allclose(selector.transform(sparse).toarray(), dense.transform(X), rtol=rtol[X.dtype])
     for name in parts:
         np.testing.assert_array_equal(getattr(sparse, name), before[name], err_msg=name)
-
-
-def test_e13_the_odd_forms_are_what_they_are_called():
-    X = np.where(np.eye(4, 6, dtype=bool), 0.0, 1.0)
-    assert not unsorted_rows(X).has_sorted_indices
-    assert not doubled_entries(X).has_canonical_format
-    assert doubled_column_entries(X).format == "csc"
-    assert np.count_nonzero(stored_zeros(X).data == 0.0) == 4
-    assert wide_indices(X).indices.dtype == np.int64
-    for form in SPARSE_FORMS:
-        np.testing.assert_array_equal(form(X).toarray(), X)
 
 
 FRAMES = {
@@ -260,14 +240,6 @@ def test_e14_duplicate_names_are_refused():
     X, y = make_frame()
     X.columns = ["twice", "twice", "twice", *X.columns[3:]]
     with pytest.raises(ValueError, match=r"X has 1 column names more than once: 'twice'. Give every column a unique name"):
-        L20Selector(5).fit(X, y)
-
-
-def test_e14_dates_under_a_duplicate_name_are_refused():
-    X, y = make_frame()
-    X.columns = ["twice", "twice", *X.columns[2:]]
-    X.isetitem(0, DAYS)
-    with pytest.raises(ValueError, match=r"(more than once|dates).*'twice'"):
         L20Selector(5).fit(X, y)
 
 
@@ -386,12 +358,6 @@ def stored(tmp_path_factory):
         ]
 
 
-def test_e27_what_loads_a_stored_matrix_is_named_rightly(stored):
-    for _, how, there in stored[:-1]:
-        loaded = eval(how, {"X": there})
-        np.testing.assert_array_equal(loaded.toarray() if sp.issparse(loaded) else loaded, make_data()[0])
-
-
 OTHERS = [method() for method in discover().values() if method is not L20Selector]
 
 
@@ -464,34 +430,7 @@ def test_e27_stored_matrices_are_taken_by_stability_selection_and_evaluation(sto
         np.testing.assert_array_equal(by_k.accuracy(), curve.accuracy())
 
 
-@pytest.mark.parametrize(
-    "selector", [L20Selector(3), L20Classifier(3), FisherScore(3), InformationGain(3)], ids=lambda s: type(s).__name__
-)
-def test_e27_the_way_back_is_for_arrays_in_memory(selector, stored):
-    X, y = make_data()
-    selector.fit(X, y)
-    refused = [da.from_array(X[:, :3], chunks=(20, 3)), *(X for _, _, X in stored)]
-    if not selector.takes_device_arrays:
-        refused.append(array_api_strict.asarray(X[:, :3]))
-    for there in refused:
-        with pytest.raises(TypeError, match=r"inverse_transform (does not support|needs it in memory)\. .*(Convert|Load)"):
-            selector.inverse_transform(there)
-    restored = selector.inverse_transform(X[:, selector.support_])
-    np.testing.assert_array_equal(restored, X * selector.support_)
-
-
-def test_e27_substitutes_and_evaluation_convert_nothing():
-    X, y = make_data()
-    foreign = array_api_strict.asarray(X)
-    with pytest.raises(TypeError, match="X is a array_api_strict array, which substitutes does not support"):
-        substitutes(foreign, [0])
-    in_tasks = da.from_array(X, chunks=(20, 12))  # which a selector that takes blocks may share
-    for selector, there in ((L20Selector(), foreign), (FisherScore(), foreign), (FisherScore(), in_tasks)):
-        with pytest.raises(TypeError, match="which this evaluation does not support"):
-            predictions_by_k(selector, there, y, [2], make_stratified_folds(y, seed=0))
-
-
-def test_masked_values_are_not_used():
+def test_masked_values_are_not_used(tmp_path):
     X, y = make_data()
     masked = np.ma.masked_where(X > 2.0, X)
     n_masked = int((X > 2.0).sum())

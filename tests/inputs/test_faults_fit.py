@@ -5,13 +5,14 @@ from __future__ import annotations
 import pickle
 import re
 import tracemalloc
-import warnings
 
 import joblib
 import numpy as np
 import pytest
 import scipy
 import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from samples import CONTAINERS, HOMOTOPIES, REPLACING, SOLVERS, assert_same_fit, make_data, make_frame, make_solver
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -66,7 +67,7 @@ def test_e16_numpy_integers_and_shares_work(k):
 
 @pytest.mark.filterwarnings("ignore:n_features_to_select=(5|12) goes beyond the 3 features")
 @pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("k", [1, 2, 5, 12])
+@pytest.mark.parametrize("k", [2, 12])
 def test_e16_the_number_can_be_changed_after_the_fit(k, solver):
     X, y = make_frame()
     stages = []
@@ -126,14 +127,13 @@ def class_weights(class_weight, y):
     return np.array([(class_weight or {}).get(label, 1.0) for label in range(len(sizes))])
 
 
-@pytest.mark.parametrize("settings", SETTINGS, ids=str)
-@pytest.mark.parametrize("k", [1, 4, 10])
 @pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("container", CONTAINERS)
 @data_of_every_rank
-def test_e20_solvers_are_finite_and_agree_with_their_own_weights(data, container, solver, k, settings, rtol):
+@given(container=st.sampled_from(CONTAINERS), k=st.sampled_from([1, 4, 10]), options=st.sampled_from(SETTINGS))
+@settings(max_examples=6)
+def test_e20_solvers_are_finite_and_agree_with_their_own_weights(data, container, solver, k, options, rtol):
     X, y = data
-    selector = L20Selector(k, solver=make_solver(solver, max_iter=20000), **settings).fit(container(X), y)
+    selector = L20Selector(k, solver=make_solver(solver, max_iter=20000), **options).fit(container(X), y)
     path = selector.path_
     assert selector.support_.sum() == k
     assert path.n_nonzero[-1] >= min(k, np.linalg.matrix_rank(X))
@@ -142,9 +142,9 @@ def test_e20_solvers_are_finite_and_agree_with_their_own_weights(data, container
     for values in (path.alphas, path.losses, selector.scores_, coef, intercept, refit.coef, refit.intercept):
         assert np.isfinite(values).all()
     assert np.isfinite(path.lipschitz).all() == (solver in HOMOTOPIES)  # the others have no such parameter
-    deviations = X.std(axis=0) if settings["scale"] == "zscore" else np.ones(X.shape[1])
-    mu = settings["ridge"] * np.square((X - X.mean(axis=0)) / deviations).sum(axis=0).mean()
-    weights = class_weights(settings["class_weight"], y)
+    deviations = X.std(axis=0) if options["scale"] == "zscore" else np.ones(X.shape[1])
+    mu = options["ridge"] * np.square((X - X.mean(axis=0)) / deviations).sum(axis=0).mean()
+    weights = class_weights(options["class_weight"], y)
 
     def loss(coef, intercept):
         residual = X @ coef.T + intercept - np.eye(3)[y]
@@ -160,21 +160,21 @@ def test_e20_solvers_are_finite_and_agree_with_their_own_weights(data, container
     np.testing.assert_allclose(loss(selector.coef_, selector.intercept_), path.losses[-1], rtol=rtol[X.dtype])
 
 
-@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+@pytest.mark.parametrize("options", SETTINGS, ids=str)
 @data_of_every_rank
-def test_e20_solvers_agree_on_the_first_feature(data, settings):
+def test_e20_solvers_agree_on_the_first_feature(data, options):
     X, y = data
     first = {}
     for solver in SOLVERS:
         # A rate near 1, so that no two features enter together.
-        path = L20Selector(1, solver=make_solver(solver, max_iter=20000, rate=0.999), **settings).fit(X, y).path_
+        path = L20Selector(1, solver=make_solver(solver, max_iter=20000, rate=0.999), **options).fit(X, y).path_
         (first[solver],) = path.indices[: path.n_nonzero[path.n_nonzero > 0][0]]
     centred = X - X.mean(axis=0)
-    if settings["scale"] == "zscore":
+    if options["scale"] == "zscore":
         centred /= X.std(axis=0)
-    squares = np.square(centred.T @ np.eye(3)[y]) @ class_weights(settings["class_weight"], y)
+    squares = np.square(centred.T @ np.eye(3)[y]) @ class_weights(options["class_weight"], y)
     energies = np.square(centred).sum(axis=0)
-    gains = squares / (energies + settings["ridge"] * energies.mean())
+    gains = squares / (energies + options["ridge"] * energies.mean())
     assert {first[name] for name in HOMOTOPIES} == {squares.argmax()}
     assert {first[name] for name in REPLACING} == {gains.argmax()}
 
@@ -188,19 +188,6 @@ def test_e21_step_limit_warns_with_reached_and_wanted_tolerance():
     assert not selector.path_.converged.all()
     assert selector.path_.n_iters.max() == 1
     assert selector.support_.sum() == 3
-
-
-def test_e21_the_reached_tolerance_is_above_the_wanted_one():
-    messages = []
-    for seed in range(20):
-        X, y = make_data(seed, 50, 40)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", ConvergenceWarning)
-            L20Selector(10, solver=HIHT(max_iter=10, tol=1e-4), ridge=0.0, scale="none").fit(X, y)
-        messages += [str(warning.message) for warning in caught]
-    assert messages
-    reached = [float(re.search(r"squared step was (\S+) \(tol=0\.0001\)", message)[1]) for message in messages]
-    assert min(reached) >= 1e-4
 
 
 def test_e21_enough_steps_do_not_warn():
@@ -351,26 +338,19 @@ def large_sparse_data(n_samples, n_features, n_classes, spacing=20):
     return sp.csr_array((data.ravel(), indices.ravel(), indptr), shape=(n_samples, n_features)), y
 
 
-@pytest.mark.parametrize("scale", ["none", "zscore", "moderated"])
-@pytest.mark.parametrize(("solver", "k"), [("forward", 20), ("swap", 5), ("ahiht", 20)])
-def test_e26_large_sparse_data_is_held_at_most_twice(solver, k, scale):
-    n_samples, n_features, n_classes = 20_000, 30_000, 4
-    X, y = large_sparse_data(n_samples, n_features, n_classes)
+def test_e26_large_sparse_data_is_held_at_most_twice():
+    n_samples, n_features = 20_000, 30_000
+    X, y = large_sparse_data(n_samples, n_features, 4)
     stored = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
     tracemalloc.start()
     try:
-        selector = L20Selector(k, solver=solver, ridge=0.0, scale=scale).fit(X, y)
+        selector = L20Selector(20, ridge=0.0, scale="moderated").fit(X, y)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     assert selector.get_support(indices=True).max() < 200
-    # The fit holds one copy of X. Beside it the homotopies have a few arrays of the size of the weights, residuals and
-    # streamed blocks; the others one feature in 32, fetched to look ahead, and some hundred vectors over samples and
-    # features: the basis has room for 64, and 32 directions and their images are looked at together.
-    vectors = (n_samples + n_features) * 8
-    beside = 16 * n_classes * vectors if solver in HOMOTOPIES else stored // 32 + 100 * vectors
+    # One copy of X, one feature in 32, fetched to look ahead, and some hundred vectors over samples and features.
+    beside = stored // 32 + 100 * 8 * (n_samples + n_features)
     assert beside < stored // 6
     copied = 0 if parse_version(scipy.__version__) >= parse_version("1.17") else X.indices.nbytes  # by tocsc() of SciPy
     assert peak <= stored + copied + beside
-    if solver in HOMOTOPIES and scale == "none":  # the line search has worked, with all that it needs
-        assert selector.path_.lipschitz[-1] > selector.path_.lipschitz[0]

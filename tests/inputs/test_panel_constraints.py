@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
-import pandas as pd
 import pytest
-from sklearn.base import clone
 
 from l20fs import Constraints
 from l20fs.inputs.constraints import Features
@@ -20,21 +16,6 @@ WISHES = {
     "costs": np.array([1.0, 2.0, 0.5, 0.0]),
     "exclusive": [["TP53", "MYC"]],
 }
-
-
-def test_it_has_parameters_like_an_estimator():
-    constraints = Constraints(**WISHES)
-    assert constraints.get_params().keys() == {*WISHES, "sets"}
-    for copy in (clone(constraints), pickle.loads(pickle.dumps(constraints)), Constraints().set_params(**WISHES)):
-        assert copy == constraints
-        assert hash(copy) == hash(constraints)
-    assert constraints != clone(constraints).set_params(costs=np.ones(4))
-    assert constraints != clone(constraints).set_params(exclusive=[["TP53"]])
-    assert constraints != object()
-    assert Constraints(costs=pd.Series([1.0, 2.0])) == Constraints(costs=pd.Series([1.0, 2.0]))
-    assert repr(Constraints(min_per_class=2)) == "Constraints(min_per_class=2)"
-    assert Constraints().are_empty
-    assert Constraints().sentence() == ""
 
 
 @pytest.mark.parametrize(
@@ -105,10 +86,3 @@ def test_names_become_indices_and_move_with_the_columns():
     moved = by_index.placed(np.array([3, -1, 1, 2]))
     expected = {"costs": np.array([1.0, 1.0, 2.0, 1.0]), "exclusive": [[0]], "sets": {"A": [3]}}
     assert moved == Constraints(budget=5, min_per_class=1, **expected)
-
-
-def test_a_sentence_says_what_is_asked_for():
-    assert Constraints(min_per_class={"NB": 2}, max_per_class=4).sentence() == (
-        "at least 2 of 'NB', at most 4 features of each class"
-    )
-    assert Constraints(min_per_class=1, sets={"a": [0], "b": [1]}).sentence() == "at least 1 feature of each set"

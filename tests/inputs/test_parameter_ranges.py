@@ -10,7 +10,6 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector
-from l20fs.inputs.validation import check_number
 from l20fs.methods import discover
 from l20fs.solvers import SOLVERS
 
@@ -104,11 +103,6 @@ def test_every_solver_with_parameters_of_the_selector(solver):
 def test_what_would_never_end_is_refused(params, message):
     with pytest.raises(ValueError, match=message):
         L20Selector(**{"n_features_to_select": 3} | params).fit(X, LABELS)
-
-
-def test_a_number_that_is_zero_has_no_size():
-    check_number("tol", 0.0, minimum=0.0, strict=False)
-    check_number("seed", 2**64, minimum=0, strict=False, most=np.inf, whole=True)
 
 
 @pytest.mark.parametrize("solver", ["hiht", "ahiht"])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from samples import assert_same_fit, make_data
@@ -13,7 +11,6 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.neighbors import KNeighborsRegressor
 
 from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector
-from l20fs.inputs.targets import encode_targets, warn_of_numbers_as_labels
 
 WARNING = r"y holds numbers, .* 214 class labels, \d+ of them with one or two samples. Use task='regression'"
 
@@ -46,41 +43,6 @@ def test_a_named_task_is_not_warned_of(diabetes):
     assert not hasattr(numbers, "classes_")
     assert_same_selection(numbers, L20Regressor(3).fit(X, y))
     assert numbers.ridge_ == L20Selector(3).fit(X, y + 0.5).ridge_, "that of numbers"
-
-
-@pytest.mark.parametrize(
-    "y",
-    [
-        np.repeat([1, 2, 3, 4], 3),
-        np.array([1, 1, 1, 2, 2, 2, 3, 4]),  # half of the classes are small, not most
-        np.array([0, 1, 0]),
-        np.array(list("abcdefgh")),
-        np.array([True, False, True]),
-        np.array([0.5, 1.5, 2.5]),
-        np.array([[0, 1], [1, 1], [1, 0]]),
-    ],
-    ids=["three each", "half", "two classes", "text", "bool", "fractions", "indicator"],
-)
-def test_other_targets_are_not_warned_of(y):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warn_of_numbers_as_labels(encode_targets(y))
-
-
-def test_tasks_of_each_kind_of_target():
-    whole, fractions, indicator = np.array([3, 1, 3]), np.array([0.5, 1.5, 0.5]), np.array([[0, 1], [1, 0], [1, 1]])
-    assert encode_targets(whole).classes.tolist() == [1, 3]
-    assert encode_targets(whole, "regression").Y.ravel().tolist() == [3.0, 1.0, 3.0]
-    assert encode_targets(fractions).classes is None
-    assert encode_targets(fractions, "classification").classes.tolist() == [0.5, 1.5]
-    assert encode_targets(indicator, "classification").classes.tolist() == [0, 1]
-    assert encode_targets(indicator, "regression").classes is None
-    for columns in (np.array([[3, 1], [2, 2], [0, 5]]), np.array([[0.5, 1.0], [2.0, 2.0], [0.0, 5.0]])):
-        assert encode_targets(columns).classes is None
-        with pytest.raises(ValueError, match="y has 2 columns that are no label indicator"):
-            encode_targets(columns, "classification")
-    with pytest.raises(ValueError, match=r"y must hold numbers .* For labels use task='classification'"):
-        encode_targets(np.array(["a", "b"]), "regression")
 
 
 def test_models_have_their_task_by_nature():

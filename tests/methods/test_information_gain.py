@@ -47,23 +47,6 @@ def test_criteria_by_their_definitions(seed):
         assert np.allclose(selector.scores_, expected, rtol=1e-9, atol=1e-13)
 
 
-@pytest.mark.parametrize("binning", ["width", "floor", "mdlp"])
-def test_a_feature_that_is_the_class_tells_all_of_it(binning):
-    y = np.repeat([0, 1, 2], [10, 20, 30])
-    X = np.column_stack([np.random.default_rng(0).standard_normal(60), y])
-    assert InformationGain(1, binning=binning).fit(X, y).scores_[1] == pytest.approx(entropy(y), rel=1e-12)
-    for criterion in ("ratio", "su"):
-        score = InformationGain(1, binning=binning, criterion=criterion).fit(X, y).scores_[1]
-        assert score == pytest.approx(1.0, rel=1e-12)
-
-
-def test_gain_prefers_many_states_and_the_ratio_does_not():
-    y = np.repeat([0, 1], 8)
-    X = np.column_stack([np.arange(16), y])
-    assert InformationGain(1, binning="floor").fit(X, y).scores_.tolist() == [1.0, 1.0]
-    assert InformationGain(1, binning="floor", criterion="ratio").fit(X, y).scores_.tolist() == [0.25, 1.0]
-
-
 def test_labels_in_random_order_leave_almost_nothing():
     random = np.random.default_rng(0)
     X = random.standard_normal((3000, 20))
@@ -82,15 +65,6 @@ def test_features_that_mdlp_does_not_cut_score_zero():
     assert np.sum(scores == 0.0) > 40
     for criterion in ("ratio", "su"):
         assert np.array_equal(InformationGain(1, criterion=criterion).fit(X, y).scores_ == 0.0, scores == 0.0)
-
-
-def test_bins_are_those_asked_for():
-    X = np.array([[0.0], [0.4], [0.6], [1.0]])
-    y = [0, 1, 1, 0]
-    assert InformationGain(1, binning="width", n_bins=2).fit(X, y).scores_.tolist() == [0.0]
-    assert InformationGain(1, binning="width", n_bins=3).fit(X, y).scores_.tolist() == [1.0]
-    assert InformationGain(1, binning="sigma3", tau=1.0).fit(X, y).scores_.tolist() == [1.0]
-    assert InformationGain(1, binning="sigma3", tau=5.0).fit(X, y).scores_.tolist() == [0.0]
 
 
 @pytest.mark.parametrize(

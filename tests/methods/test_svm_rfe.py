@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 import warnings
 
 import numpy as np
@@ -18,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
 from l20fs.inputs.targets import encode_targets
-from l20fs.methods.svm_rfe import SVMRFE, Machine, Survivors, class_signs, divided_rows, fit_machines
+from l20fs.methods.svm_rfe import SVMRFE, Machine, class_signs, fit_machines
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -59,39 +58,6 @@ def test_iris_is_ranked_as_by_scikit_learn():
     assert np.array_equal(SVMRFE(2).fit(X, y).ranking_, ranking_of_scikit_learn(X, y, 1.0))
 
 
-@given(seed=seeds, n_kept=st.integers(1, 11))
-def test_updated_gram_is_the_fresh_one(seed, n_kept):
-    random = np.random.default_rng(seed)
-    X = random.standard_normal((6, 12))
-    survivors = Survivors(np.ascontiguousarray(X.T))
-    kept = np.sort(random.permutation(12)[:n_kept])
-    survivors.keep(kept)
-    assert np.array_equal(survivors.index, kept)
-    assert np.allclose(survivors.gram, X[:, kept] @ X[:, kept].T, rtol=1e-12, atol=1e-12)
-    again = np.arange(n_kept)[: n_kept // 2 + 1]
-    survivors.keep(again)
-    assert np.array_equal(survivors.index, kept[again])
-    assert np.allclose(survivors.gram, X[:, kept[again]] @ X[:, kept[again]].T, rtol=1e-12, atol=1e-12)
-
-
-def test_dropping_a_huge_column_leaves_no_rounding_behind():
-    X = np.random.default_rng(0).standard_normal((6, 5))
-    X[:, 0] *= 1e8
-    survivors = Survivors(np.ascontiguousarray(X.T))
-    survivors.keep(np.arange(1, 5))
-    assert np.allclose(survivors.gram, X[:, 1:] @ X[:, 1:].T, rtol=1e-12)
-
-
-def test_two_samples_have_the_machine_of_the_textbook():
-    """Samples at a and -a: w = 1 / a, with dual weights 1 / (2 a^2) where C allows that, else C."""
-    column = np.array([[2.0], [-2.0]])
-    for C, dual_weight in ((1.0, 0.125), (0.1, 0.1)):
-        found = fit_machines(column @ column.T, np.array([[1.0, -1.0]]), Machine(C, None, 1e-9, 1000))
-        assert np.allclose(found.dual[:, 0], [dual_weight, -dual_weight])
-        assert found.violation == 0.0
-        assert found.n_iter >= 1
-
-
 @given(seed=seeds, C=st.sampled_from([0.01, 1.0, 10.0]))
 def test_machines_close_the_duality_gap(seed, C):
     X, y = planted(seed, n_samples=15, n_features=6)
@@ -112,30 +78,6 @@ def test_machines_close_the_duality_gap(seed, C):
         assert -1e-9 <= primal_value - dual_value <= 15 * C * 2e-4, "each sample adds at most C times the violation"
 
 
-def test_violation_of_a_wrong_solution_is_the_profit_of_the_best_pair():
-    gram = np.array([[4.0, -4.0], [-4.0, 4.0]])
-    sign, machine = np.array([1.0, -1.0]), Machine(1.0, None, 1e-4, 1000)
-    assert machine.violation(gram, sign, np.zeros(2), None) == 2.0
-    assert machine.violation(gram, sign, np.array([0.125, -0.125]), None) == 0.0
-    assert machine.violation(gram, sign, np.array([0.25, -0.25]), None) == 2.0, "too much is as wrong as too little"
-    assert machine.violation(gram, sign, np.array([0.1, -0.1]), np.full(2, 0.1)) < 0.0, "no weight can increase"
-
-
-def test_violation_of_a_wrong_solution_for_numbers():
-    """Samples at 2 and -2 with the numbers 1 and -1: the weight is 0.45, whose errors are 0.1, with dual weights 0.1125."""
-    gram, goal, machine = np.array([[4.0, -4.0], [-4.0, 4.0]]), np.array([1.0, -1.0]), Machine(1.0, 0.1, 1e-4, 1000)
-    for dual_weight, expected in ((0.0, 1.8), (0.1125, 0.0), (0.2, 1.4)):
-        found = machine.violation(gram, goal, np.array([dual_weight, -dual_weight]), None)
-        assert found == pytest.approx(expected, abs=1e-12)
-    assert fit_machines(gram, goal[None, :], machine).dual[:, 0] == pytest.approx([0.1125, -0.1125], abs=1e-4)
-
-
-def test_two_classes_share_a_machine_and_more_have_their_own():
-    assert class_signs(encode_targets(np.array(["b", "a", "b"]))).tolist() == [[1.0, -1.0, 1.0]]
-    assert class_signs(encode_targets(np.array(["a", "b", "a"]))).tolist() == [[1.0, -1.0, 1.0]], "whatever their names"
-    assert class_signs(encode_targets(np.array([2, 0, 1]))).tolist() == [[-1, 1, -1], [-1, -1, 1], [1, -1, -1]]
-
-
 def test_halves_until_twice_max_features_then_goes_one_by_one():
     X, y = planted(0, n_samples=20, n_features=90)
     assert SVMRFE(3, max_features=5).fit(X, y).n_survivors_.tolist() == [90, 45, 22, 11, 5, 4, 3, 2]
@@ -144,15 +86,6 @@ def test_halves_until_twice_max_features_then_goes_one_by_one():
     assert SVMRFE(3, step=40).fit(X, y).n_survivors_.tolist() == [90, 50, 10]
     assert SVMRFE(3, step=0.449).fit(X, y).n_survivors_.tolist() == [90, 50, 10], "a share of all features"
     assert SVMRFE(3, step=0.001).fit(X, y).n_survivors_.tolist() == list(range(90, 1, -1)), "one at least"
-
-
-def test_one_by_one_begins_early_enough_for_the_features_asked_for(monkeypatch):
-    monkeypatch.setattr("l20fs.methods.svm_rfe.FINE_FEATURES", 10)
-    X, y = planted(0, n_samples=12, n_features=65)
-    assert SVMRFE(2).fit(X, y).n_survivors_[:4].tolist() == [65, 32, 16, 15]
-    assert SVMRFE(17).fit(X, y).n_survivors_[:4].tolist() == [65, 32, 31, 30]
-    assert SVMRFE(0.5).fit(X, y).n_survivors_[:3].tolist() == [65, 32, 31]
-    assert SVMRFE(0.6).fit(X, y).n_survivors_[:3].tolist() == [65, 64, 63]
 
 
 def test_a_dropped_chunk_is_ordered_by_its_weights():
@@ -167,39 +100,6 @@ def test_a_dropped_chunk_is_ordered_by_its_weights():
     assert np.allclose(selector.criteria_[7:], np.sort(weights)[4::-1], rtol=1e-4)
     assert np.all(np.diff(selector.criteria_[2:7]) < 0)
     assert np.array_equal(selector.scores_[best_first], np.arange(12, 0, -1))
-
-
-@pytest.mark.parametrize(("max_features", "step"), [(10, None), (None, 1), (None, 50)])
-def test_informative_features_survive(max_features, step):
-    X, y = planted(3, n_samples=60, n_features=150, shift=4.0)
-    assert set(SVMRFE(3, max_features=max_features, step=step).fit(X, y).get_support(indices=True)) == {0, 1, 2}
-
-
-def test_zscore_makes_units_irrelevant_and_none_does_not():
-    X, y = planted(4)
-    factors = 2.0 ** np.random.default_rng(0).integers(-6, 7, size=12)  # powers of two scale without rounding
-    assert np.array_equal(SVMRFE(3).fit(X * factors, y).ranking_, SVMRFE(3).fit(X, y).ranking_)
-    raw = SVMRFE(3, scale="none", C=0.01)
-    assert not np.array_equal(raw.fit(X * factors, y).ranking_, SVMRFE(3, scale="none", C=0.01).fit(X, y).ranking_)
-
-
-def test_a_shift_of_features_changes_nothing():
-    X, y = planted(5)
-    shifted = SVMRFE(3, scale="none").fit(X + 1000.0, y)
-    assert np.array_equal(shifted.ranking_, SVMRFE(3, scale="none").fit(X, y).ranking_)
-
-
-def test_of_equal_columns_the_first_is_kept_longest():
-    X, y = planted(6, n_features=5)
-    selector = SVMRFE(1, step=10).fit(np.hstack([X, X]), y)
-    assert np.array_equal(selector.ranking_[5:], selector.ranking_[:5] + 1)
-
-
-def test_one_feature_is_ranked():
-    X, y = planted(0, n_features=3)
-    selector = SVMRFE(1).fit(X[:, :1], y)
-    assert selector.ranking_.tolist() == [1]
-    assert selector.n_survivors_.tolist() == [1]
 
 
 def test_one_warning_tells_that_machines_stopped_early():
@@ -253,32 +153,6 @@ def test_a_sparse_X_is_ranked_as_the_dense_one(container, scale):
     assert np.array_equal(sparse.transform(container(X)).toarray(), dense.transform(X))
 
 
-@pytest.mark.parametrize("weights", [None, np.arange(1.0, 41.0)])
-def test_a_sparse_gram_matrix_is_the_dense_one(weights):
-    """Up to a shift of all features, on which no machine depends where weights say that another mean is taken out."""
-    X, _ = counts(1)
-    dense, sparse = (Survivors(divided_rows(each, "zscore", weights)) for each in (X, sp.csr_array(X)))
-    middle = np.eye(40) - 1.0 / 40.0
-    np.testing.assert_allclose(sparse.gram, middle @ dense.gram @ middle, atol=1e-10)
-    for survivors in (dense, sparse):
-        survivors.keep(np.arange(0, 30, 2))
-        survivors.keep(np.arange(10))
-    np.testing.assert_allclose(sparse.gram, middle @ dense.gram @ middle, atol=1e-10)
-
-
-def test_memory_of_a_sparse_X_is_that_of_its_values():
-    random = np.random.default_rng(0)
-    X = sp.random_array((30, 200_000), density=0.001, random_state=random, format="csr")
-    X = sp.hstack([sp.csr_array(np.arange(30.0)[:, None] % 2), X[:, 1:]], format="csr")
-    tracemalloc.start()
-    try:
-        assert SVMRFE(1, max_features=1).fit(X, np.arange(30) % 2).get_support(indices=True).tolist() == [0]
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak < 30 * 200_000 * 8, "less than a dense copy"
-
-
 @pytest.mark.parametrize("is_sparse", [False, True])
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_weights_are_numbers_of_samples(task, is_sparse):
@@ -290,12 +164,6 @@ def test_weights_are_numbers_of_samples(task, is_sparse):
     repeated = SVMRFE(5, task=task).fit(container(np.repeat(X, weights, axis=0)), np.repeat(y, weights))
     assert np.array_equal(weighted.ranking_, repeated.ranking_)
     assert not np.array_equal(weighted.ranking_, SVMRFE(5, task=task).fit(container(X), y).ranking_)
-
-
-def test_a_class_whose_samples_have_no_weight_has_no_machine():
-    X, y = counts(3)
-    found = SVMRFE(5).fit(X, y, sample_weight=(y < 2).astype(float))
-    assert np.array_equal(found.ranking_, SVMRFE(5).fit(X[y < 2], y[y < 2]).ranking_)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -310,21 +178,3 @@ def test_numbers_are_ranked_as_by_scikit_learn(seed, C):
     assert np.array_equal(found.ranking_, peer.ranking_)
     assert set(found.get_support(indices=True)) == {1, 6}
     assert np.array_equal(SVMRFE(2, C=C).fit(X, 1e4 * y - 7.0).ranking_, found.ranking_), "whatever the unit"
-
-
-@given(seed=seeds, C=st.sampled_from([0.01, 1.0]), epsilon=st.sampled_from([0.0, 0.1, 0.5]))
-def test_machines_of_numbers_meet_their_conditions(seed, C, epsilon):
-    random = np.random.default_rng(seed)
-    X, goal, weights = random.standard_normal((15, 6)), random.standard_normal(15), random.uniform(0.5, 2.0, 15)
-    machine = Machine(C, epsilon, 1e-4, 100_000)
-    dual = fit_machines(X @ X.T, goal[None, :], machine, weights).dual[:, 0]
-    assert machine.violation(X @ X.T, goal, dual, weights) <= 3e-4
-    assert machine.violation(X @ X.T, goal, np.zeros(15), weights) == pytest.approx(np.ptp(goal) - 2.0 * epsilon)
-    w = X.T @ dual
-    errors = goal - X @ w
-    loss = min(
-        (weights * np.maximum(0.0, np.abs(errors - b) - epsilon)).sum()
-        for b in [*errors, *(errors - epsilon), *(errors + epsilon)]
-    )
-    primal_value, dual_value = 0.5 * w @ w + C * loss, goal @ dual - epsilon * np.abs(dual).sum() - 0.5 * w @ w
-    assert -1e-6 <= primal_value - dual_value <= 30 * C * 3e-4

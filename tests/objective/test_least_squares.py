@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import tracemalloc
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -36,14 +34,6 @@ def evaluate(problem, W):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_target_products_match_the_definition(layout):
-    X, Y, _ = draw(0)
-    problem, (Xc, Yc) = LeastSquares(LAYOUTS[layout](X), Y), centred(X, Y)
-    np.testing.assert_allclose(problem.target_products, Yc.T @ Xc, atol=1e-12)
-    np.testing.assert_allclose(problem.squared_target_products()(), np.square(Yc.T @ Xc).sum(axis=0), atol=1e-12)
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("ridge", [0.0, 0.7])
 @given(seed=st.integers(0, 2**32 - 1))
 def test_value_and_gradient_match_the_definition(layout, ridge, seed):
@@ -58,89 +48,6 @@ def test_value_and_gradient_match_the_definition(layout, ridge, seed):
     assert np.allclose(gradient.squared_norms, np.sum(expected**2, axis=1), rtol=1e-8, atol=1e-12)
 
 
-@given(seed=st.integers(0, 2**32 - 1), ridge=st.floats(0, 2))
-def test_gradient_matches_finite_differences(seed, ridge):
-    X, Y, W = draw(seed)
-    problem = LeastSquares(X, Y, ridge=ridge)
-    _, gradient = evaluate(problem, W)
-    direction = np.random.default_rng(seed).standard_normal(W.shape)
-    step = 1e-5  # f is quadratic, so the central difference is exact up to rounding
-    slope = (evaluate(problem, W + step * direction)[0] - evaluate(problem, W - step * direction)[0]) / (2 * step)
-    assert slope == pytest.approx(np.sum(gradient.values.T * direction), rel=1e-5, abs=1e-5)
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("scale", ["none", "zscore"])
-def test_design_statistics(layout, scale):
-    X, Y, _ = draw(3)
-    design = LeastSquares(LAYOUTS[layout](X), Y, scale=scale).design
-    Xc = X - X.mean(axis=0)
-    if scale == "zscore":
-        Xc = Xc / Xc.std(axis=0)
-        assert np.allclose(design.scale, X.std(axis=0))
-    assert np.allclose(design.mean, X.mean(axis=0))
-    assert np.allclose(design.column_energy, np.sum(Xc**2, axis=0))
-    assert design.max_sample_energy == pytest.approx(np.sum(Xc**2, axis=1).max())
-    assert np.allclose(design.take(np.array([4, 1]), slice(2, 7)), Xc[2:7, [4, 1]])
-    values = np.arange(6.0).reshape(3, 2)
-    assert np.allclose(design.push(np.array([4, 1]), values), values @ Xc[:, [4, 1]].T)
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("scale", ["none", "zscore", "moderated"])
-@pytest.mark.parametrize(
-    "rows", [np.array([4, 1, 6]), np.array([2]), slice(None), slice(0, 4), slice(3, 7), slice(5, 99), slice(8, 9)], ids=str
-)
-def test_products_of_some_features_are_those_of_all(layout, scale, rows):
-    X, Y, _ = draw(3)
-    X[:, 6] = 2.5  # constant
-    X[:, 3] = 0.0  # nothing stored
-    design = LeastSquares(LAYOUTS[layout](X), Y, scale=scale).design
-    residual = (Y - Y.mean(axis=0)).T
-    expected = residual @ design.take(np.arange(9), slice(None))
-    assert np.allclose(design.pull(residual), expected)
-    pull = design.pull_among(rows)
-    assert np.allclose(pull(residual), expected[:, rows])
-    assert np.allclose(pull(residual[:1]), expected[:1, rows]), "the features are fetched once and serve again"
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("scale", ["none", "zscore", "moderated"])
-@pytest.mark.parametrize("n_rows", [0, 1, 9, 400])
-def test_gradient_of_a_few_features(layout, scale, n_rows, monkeypatch):
-    """Some of the columns of the whole gradient, in blocks or at once; a constant feature has none, though 5 is stored."""
-    for module in ("dense", "tiles"):
-        monkeypatch.setattr(f"l20fs.design.{module}.BLOCK_ELEMENTS", 1 << 8)
-    X, Y, _ = draw(3, n_features=500)
-    X[:, 7] = 5.0
-    problem = LeastSquares(LAYOUTS[layout](X), Y, ridge=0.3, scale=scale)
-    random = np.random.default_rng(1)
-    rows, residual = random.permutation(500)[:n_rows], problem.targets
-    whole, part = problem.gradient(residual, rows[:0], np.zeros((3, 0))), problem.partial_gradient(residual, rows)
-    assert np.allclose(part.values, whole.values[:, rows], rtol=1e-12, atol=1e-12)
-    assert np.allclose(part.squared_norms, whole.squared_norms[rows], rtol=1e-12)
-    assert np.all(part.values[:, rows == 7] == 0.0)
-    values = random.standard_normal((3, n_rows))
-    with_weights = problem.partial_gradient(residual, rows, values).values
-    assert np.allclose(with_weights, part.values + problem.ridge * values, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("scale", ["none", "zscore"])
-def test_no_product_is_longer_than_its_factors(layout, scale):
-    """Whether or not the residual sums to zero, which is what rounding leaves of it; a feature along it gets there."""
-    X, Y, _ = draw(3)
-    X[:, 7] = 5.0
-    design = LeastSquares(LAYOUTS[layout](X), Y, scale=scale).design
-    norms = design.pull_norms()
-    along = X / (1.0 if scale == "none" else design.scale)
-    along = along - along.mean(axis=0) if layout in ("dense", "fortran") else along
-    for residual in (along.T, np.ones((1, 15))):
-        assert np.all(np.abs(design.pull(residual)) <= np.outer(np.linalg.norm(residual, axis=1), norms) * (1 + 1e-12))
-    assert np.allclose(np.diag(design.pull(along.T)), norms**2)
-    assert norms[7] == 0.0
-
-
 @pytest.mark.parametrize("layout", ["dense", "csr"])
 @pytest.mark.parametrize("shape", [(2, 5), (20, 400), (400, 20), (400, 300)])
 def test_lipschitz_bounds(layout, shape):
@@ -152,16 +59,6 @@ def test_lipschitz_bounds(layout, shape):
     assert problem.lipschitz_lower <= truth * (1 + 1e-12)
     assert truth * (1 - 1e-9) <= problem.lipschitz <= truth * 1.03
     assert problem.lipschitz <= problem.lipschitz_upper * (1 + 1e-12)
-
-
-def test_lipschitz_of_sparse_columns_far_from_zero():
-    """Their mean must not leak into the eigenvalue."""
-    X = sp.random(400, 500, 0.05, format="csr", random_state=0)
-    X.data += 3.0
-    problem = LeastSquares(X, np.random.default_rng(1).standard_normal((400, 2)))
-    dense = X.toarray()
-    truth = np.linalg.norm(dense - dense.mean(axis=0), 2) ** 2
-    assert truth <= problem.lipschitz <= 1.02 * truth
 
 
 def test_float32_keeps_its_digits_behind_a_large_mean():
@@ -190,46 +87,6 @@ def test_factor_solves_every_prefix(seed, ridge):
         columns = Xc[:, rows[:k]]
         expected = np.linalg.solve(columns.T @ columns + problem.ridge * np.eye(k), columns.T @ Yc)
         assert np.allclose(np.linalg.lstsq(triangle[:, :k], right, rcond=None)[0], expected, rtol=1e-6, atol=1e-8)
-
-
-def test_factor_in_blocks_of_samples(monkeypatch):
-    X, Y, _ = draw(5, n_samples=100, density=1.0)
-    problem = LeastSquares(X, Y, ridge=0.1)
-    whole = problem.factor(np.arange(5))
-    monkeypatch.setattr("l20fs.design.base.BLOCK_ELEMENTS", 1)
-    blocked = problem.factor(np.arange(5))
-    assert np.allclose(np.abs(whole[0]), np.abs(blocked[0]))
-    assert np.allclose(whole[0].T @ whole[1], blocked[0].T @ blocked[1])
-
-
-def test_memory_is_one_copy_of_x_and_little_else():
-    """Beyond X and its centred copy: a few blocks of 2^18 numbers, and arrays of the sizes of W and Y."""
-    n_samples, n_features, n_targets = 1000, 8000, 4
-    random = np.random.default_rng(0)
-    X = random.standard_normal((n_samples, n_features))
-    Y = np.eye(n_targets)[random.integers(0, n_targets, n_samples)]
-    tracemalloc.start()
-    try:
-        ahiht(LeastSquares(X, Y), Schedule(n_rows=200))
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    blocks = 4 * 2**18 * 8
-    assert peak - X.nbytes <= blocks + 20 * 8 * n_targets * (n_features + n_samples)
-
-
-def test_sparse_x_is_neither_made_dense_nor_changed():
-    X = sp.random_array((500, 4000), density=0.01, format="csr", random_state=np.random.default_rng(0))
-    Y = np.eye(3)[np.random.default_rng(0).integers(0, 3, 500)]
-    before = X.data.copy(), X.indices.copy(), X.indptr.copy()
-    tracemalloc.start()
-    try:
-        ahiht(LeastSquares(X, Y, scale="zscore"), Schedule(n_rows=20))
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak < 0.3 * 8 * X.shape[0] * X.shape[1]
-    assert all(np.array_equal(a, b) for a, b in zip(before, (X.data, X.indices, X.indptr), strict=True))
 
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -277,32 +134,6 @@ def assert_same_numbers(problem, other, rtol, W):
     assert_close(np.linalg.solve(triangle, right), np.linalg.solve(other_triangle, other_right), 10 * rtol)
 
 
-@given(
-    seed=SEEDS,
-    make=CONTAINERS,
-    scale=SCALES,
-    ridge=st.sampled_from([0.0, 0.3]),
-    dtype=st.sampled_from([np.float64, np.float32]),
-)
-def test_whole_weights_are_repeated_samples(seed, make, scale, ridge, dtype):
-    X, Y, W = draw(seed, density=0.8)
-    counts, settings, rtol = draw_counts(seed), {"ridge": ridge, "scale": draw_scale(scale, seed)}, TOLERANCE[dtype]
-    problem = LeastSquares(make(X.astype(dtype)), Y, sample_weight=counts, **settings)
-    longer = LeastSquares(make(np.repeat(X.astype(dtype), counts, axis=0)), np.repeat(Y, counts, axis=0), **settings)
-    assert problem.dtype == dtype
-    assert_same_numbers(problem, longer, rtol, W)
-    rows = np.array([3, 1, 8])
-    image, residual = problem.image(rows, W[rows].T), problem.residual(rows, W[rows].T)
-    copies, root = np.repeat(np.arange(15), counts), np.sqrt(np.repeat(counts, counts))
-    assert_close(image[:, copies] / root, longer.image(rows, W[rows].T), rtol)
-    assert_close(residual[:, copies] / root, longer.residual(rows, W[rows].T), rtol)
-    assert not image[:, counts == 0].any()
-    assert not residual[:, counts == 0].any()
-    assert problem.curvature(image, W[rows].T) == pytest.approx(
-        longer.curvature(longer.image(rows, W[rows].T), W[rows].T), rel=10 * rtol
-    )
-
-
 @given(seed=SEEDS, make=CONTAINERS, scale=SCALES)
 @settings(max_examples=40)
 def test_path_with_whole_weights_is_that_of_repeated_samples(seed, make, scale):
@@ -347,18 +178,6 @@ def test_weights_match_the_definition(seed, make, scale, dtype):
     truth = np.linalg.norm(Xw, 2) ** 2 + mu
     assert problem.lipschitz_lower <= truth * (1 + rtol)
     assert problem.lipschitz == pytest.approx(truth, rel=10 * rtol)
-
-
-@given(seed=SEEDS, make=CONTAINERS, scale=SCALES)
-@settings(max_examples=25)
-def test_ones_are_no_weights(seed, make, scale):
-    X, Y, W = draw(seed, density=0.8)
-    plain = LeastSquares(make(X), Y, ridge=0.2, scale=draw_scale(scale, seed))
-    assert_same_numbers(plain.reweighted(np.ones(15)), plain, 1e-12, W)
-    weights = np.ones(15)
-    assert_same_numbers(
-        LeastSquares(make(X), Y, ridge=0.2, scale=plain.design.scale, sample_weight=weights), plain, 1e-12, W
-    )
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array, sp.csc_array])
@@ -425,95 +244,6 @@ def test_full_sparse_columns_far_from_zero_keep_their_digits(scale, is_weighted,
     np.testing.assert_allclose(found.losses, expected.losses, rtol=1e-8)
 
 
-def test_a_zero_among_large_values_is_as_far_from_the_mean_as_it_was():
-    """Such a column is far from zero, too, and not full."""
-    X = np.random.default_rng(0).standard_normal((200, 3)) + 1e3
-    X[9, 1] = 0.0
-    sparse, dense = (make_design(container, "zscore") for container in (sp.csr_array(X), X))
-    every = np.arange(3), slice(None)
-    np.testing.assert_allclose(sparse.take(*every), dense.take(*every), atol=1e-9)
-    np.testing.assert_allclose(sparse.push(np.arange(3), np.eye(3)), dense.push(np.arange(3), np.eye(3)), atol=1e-9)
-
-
-def test_zeros_of_next_to_no_weight():
-    """Their weight is what the stored ones leave of the sum, which rounds to nothing or below it."""
-    X = np.ones((12, 2))
-    X[:, 1] = np.arange(12)
-    X[5, 0] = 0.0
-    weights = np.full(12, 0.1)
-    weights[5] = 1e-16
-    design = make_design(sp.csr_array(X), sample_weight=weights)
-    assert design.varies.all()
-    assert 0.0 < design.column_energy[0] <= 1e-15
-
-
-@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
-def test_zeros_whose_weight_is_rounding(make):
-    """A feature that differs only there is constant, and its mean is no part of a sample's energy."""
-    X = np.full((12, 2), 5e8)
-    X[:, 1] = np.arange(12)
-    X[5, 0] = 0.0
-    weights = np.ones(12)
-    weights[5] = 1e-40
-    design = make_design(make(X), sample_weight=weights)
-    assert design.varies.tolist() == [False, True]
-    assert design.max_sample_energy == pytest.approx((61 / 11) ** 2)
-
-
-@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("factor", [1e-16, 1.0, 1e16])
-def test_what_is_constant_does_not_depend_on_the_size_of_the_weights(make, factor):
-    """Feature 3 is constant but for rounding, and feature 5 is not, by one part in 1e10."""
-    X, _, _ = draw(0, n_samples=200)
-    X[:, 3] = 0.1
-    X[:, 5] = 1.0 + 1e-10 * X[:, 6]
-    for seed in range(20):
-        design = make_design(make(X), "zscore", factor * np.random.default_rng(seed).uniform(0.1, 2.0, 200))
-        assert np.flatnonzero(~design.varies).tolist() == [3]
-
-
-@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
-def test_weighted_lipschitz_by_lanczos(make):
-    """The mean must not leak into the eigenvalue, of which it is 1e5 times."""
-    X = 30.0 + np.random.default_rng(0).standard_normal((400, 500))
-    weights = np.random.default_rng(1).uniform(0.0, 2.0, 400)
-    truth = np.linalg.norm(weighted(X, weights), 2) ** 2
-    problem = LeastSquares(make(X), X[:, :2], sample_weight=weights)
-    assert truth <= problem.lipschitz <= 1.02 * truth
-
-
-@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
-@pytest.mark.parametrize("scale", ["none", "zscore", "moderated"])
-def test_reweighted_keeps_units_and_ridge(make, scale):
-    X, Y, W = draw(7, density=0.8)
-    before = X.copy()
-    first = LeastSquares(make(X), Y, ridge=0.5, scale=scale, sample_weight=draw_weights(1))
-    weights = draw_weights(2)
-    for problem in (first.reweighted(weights), first.reweighted(np.arange(15.0)).reweighted(weights)):
-        assert problem.ridge == first.ridge
-        assert np.array_equal(problem.design.scale, first.design.scale)
-        ridge = first.ridge / problem.design.column_energy.mean()
-        expected = LeastSquares(make(X / first.design.scale), Y, ridge=ridge, sample_weight=weights)
-        assert_close(problem.lipschitz, expected.lipschitz, 1e-10)
-        (value, gradient), (other_value, other_gradient) = evaluate(problem, W), evaluate(expected, W)
-        assert_close(value, other_value, 1e-10)
-        assert_close(gradient.values, other_gradient.values, 1e-10)
-    assert np.array_equal(X, before)
-
-
-def test_reweighted_copies_neither_x_nor_y_into_the_problem():
-    X = np.random.default_rng(0).standard_normal((500, 2000))
-    tracemalloc.start()
-    try:
-        first = LeastSquares(X, X[:, :2])
-        other = first.reweighted(np.ones(500))
-        held = tracemalloc.get_traced_memory()[0]
-    finally:
-        tracemalloc.stop()
-    assert other.n_features == 2000
-    assert held <= 2.1 * X.nbytes  # the two designs
-
-
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize(
     ("weights", "message"),
@@ -556,14 +286,6 @@ def test_odd_weights_are_refused(make, weights, message):
 def test_odd_scales_are_refused(make, scale, message):
     with pytest.raises(ValueError, match=message):
         make_design(make(np.arange(8.0).reshape(4, 2)), scale)
-
-
-def test_given_scale_and_weights_are_copied():
-    scale, weights = np.array([2.0, 4.0]), np.arange(4.0)
-    design = make_design(np.arange(8.0).reshape(4, 2), scale, weights)
-    scale[:] = weights[:] = 0.0
-    assert design.scale.tolist() == [2.0, 4.0]
-    assert design.sample_weights.values.tolist() == [0.0, 1.0, 2.0, 3.0]
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["none", "zscore", "moderated"]), st.booleans())

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from l20fs.objective.panel_completion import Admission, complete, completion_of
+from l20fs.objective.panel_completion import complete, completion_of
 from l20fs.objective.panel_rules import PanelRules
 from l20fs.objective.row_penalty import RowPenalty
 
@@ -70,57 +70,6 @@ def test_a_completion_is_found_exactly_if_brute_force_finds_one(kind, seed):
             if set(fixed) <= set(part) and rules.is_filled(part)
         }
         assert not smaller
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@given(seed=SEEDS)
-@settings(max_examples=30)
-def test_any_way_through_the_admitted_units_ends_with_a_panel(kind, seed):
-    random = np.random.default_rng(seed)
-    n_units = int(random.integers(3, 9))
-    rules = draw_rules(random, n_units, kind)
-    found = complete(rules, np.ones(n_units, dtype=bool), [], int(random.integers(1, n_units + 1)))
-    if found is None:
-        return
-    admission, units = Admission(rules, found), []
-    for size in range(admission.n_whole):
-        mask = admission.mask(units)
-        mask[units] = False
-        if kind == "disjoint":  # all of which the panel can be completed are admitted
-            for unit in np.flatnonzero(~mask):
-                others = [other for other in range(n_units) if other not in (*units, unit)]
-                whole = panels(rules, others, [*units, unit], admission.n_whole) if unit not in units else []
-                parts = [c for panel in whole for c in combinations(panel, max(size + 1, admission.n_least))]
-                assert not any({*units, unit} <= set(part) and rules.is_filled(part) for part in parts)
-        unit = int(random.choice(np.flatnonzero(mask)))
-        admission.follow(unit, units)
-        units.append(unit)
-        assert rules.is_within(units)
-        assert rules.is_filled(units) or len(units) < admission.n_least
-    assert rules.allows(units)
-    np.testing.assert_array_equal(
-        admission.mask(units)[[unit for unit in range(n_units) if unit not in units]],
-        [rules.is_within([*units, unit]) for unit in range(n_units) if unit not in units],
-    )
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@given(seed=SEEDS)
-@settings(max_examples=30)
-def test_additions_and_exchanges_by_the_rules(kind, seed):
-    random = np.random.default_rng(seed)
-    rules = draw_rules(random, 7, kind)
-    units = random.permutation(7)[:3].tolist()
-    others = [unit for unit in range(7) if unit not in units]
-    swapped = [[[*(each for each in units if each != left), other] for other in others] for left in units]
-    expected = [[rules.allows(panel) for panel in line] for line in swapped]
-    if rules.is_within(units):
-        np.testing.assert_array_equal(rules.exchanges(units, units)[:, others], expected)
-        np.testing.assert_array_equal(rules.may_join(units)[others], [rules.is_within([*units, new]) for new in others])
-        chosen = list(units)
-        for unit, fits in zip(others, rules.fit_in_turn(units, np.array(others)), strict=True):
-            assert fits == rules.is_within([*chosen, unit])
-            chosen += [unit] if fits else []
 
 
 def test_rules_that_no_panel_meets_are_named():

@@ -1,18 +1,12 @@
 from __future__ import annotations
 
-import pickle
-
-import array_api_strict
 import numpy as np
 import pytest
 from reference import centred, loss
 
 from l20fs import L20Selector, SolutionPath
 from l20fs.data import make_planted
-from l20fs.inputs.devices import Place
 from l20fs.objective.least_squares import LeastSquares
-from l20fs.objective.path_ranking import RULES
-from l20fs.objective.stage import Stage
 from l20fs.solvers import Schedule, ahiht
 
 
@@ -23,52 +17,6 @@ def fitted():
     Y = np.eye(3)[y]
     problem = LeastSquares(X, Y, ridge=0.1, scale="zscore")
     return X, Y, problem, ahiht(problem, Schedule(n_rows=30)).with_refits(problem, 50)
-
-
-def test_ranking_rules_in_order():
-    """Rows 4 and 2 survive, 5 and 1 left at different lambdas, 0 and 6 never entered, 3 is constant."""
-    X = np.random.default_rng(0).standard_normal((10, 7))
-    X[:, 3] = 1.0
-    problem = LeastSquares(X, np.random.default_rng(1).standard_normal((10, 2)))
-    stages = [
-        Stage(3.0, np.array([1, 2]), np.array([9.0, 1.0]), 5.0, 1.0, 1, True),
-        Stage(2.0, np.array([2, 5]), np.array([1.0, 0.5]), 4.0, 1.0, 1, True),
-        Stage(1.0, np.array([2, 4]), np.array([1.0, 2.0]), 3.0, 1.0, 1, True),
-    ]
-    weights = np.zeros((2, 7))
-    weights[:, [2, 4]] = [[1.0, 2.0], [0.0, 0.0]]
-    path = SolutionPath.from_stages(problem, stages, weights, np.array([1.0, 0, 0, 0, 0, 0, 4.0]))
-    assert path.order.tolist() == [4, 2, 5, 1, 6, 0, 3]
-    assert [RULES[rule] for rule in path.rules[path.order]] == ["weight"] * 2 + ["path"] * 2 + ["gradient"] * 2 + [
-        "constant"
-    ]
-    assert np.all(np.diff(path.scores[path.order][:-1]) < 0)
-    assert path.scores[3] == -np.inf
-    assert path.objectives.tolist() == [5.0 + 6.0, 4.0 + 4.0, 3.0 + 2.0]
-    assert np.array_equal(path.entry_alphas, [np.nan, 3.0, 3.0, np.nan, 1.0, 2.0, np.nan], equal_nan=True)
-
-
-def test_ranked_by_entry_the_row_that_came_to_stay_first_leads():
-    """Rows 1, 4 and 5 end the path: 1 came first, went and came back; 4 and 5 came together, 5 with the longer row."""
-    problem = LeastSquares(
-        np.random.default_rng(0).standard_normal((10, 6)), np.random.default_rng(1).standard_normal((10, 1))
-    )
-    stages = [
-        Stage(4.0, np.array([1]), np.array([9.0]), 5.0),
-        Stage(3.0, np.array([2, 4, 5]), np.array([1.0, 1.0, 2.0]), 4.0),
-        Stage(2.0, np.array([1, 4, 5]), np.array([9.0, 4.0, 3.0]), 3.0),
-    ]
-    by_norm = SolutionPath.from_stages(problem, stages, np.array([[9.0, 4.0, 3.0]]), np.array([1.0, 0, 0, 2.0, 0, 0]))
-    assert by_norm.order.tolist() == [1, 4, 5, 2, 3, 0]
-    by_entry = by_norm.ranked_by("entry")
-    assert by_entry.order.tolist() == [5, 4, 1, 2, 3, 0]
-    assert [RULES[rule] for rule in by_entry.rules[by_entry.order]] == ["entry"] * 3 + ["path"] + ["gradient"] * 2
-    assert np.all(np.diff(by_entry.scores[by_entry.order]) < 0)
-    assert np.all((by_entry.scores[[1, 4, 5]] > 0.0) & (by_entry.scores[[1, 4, 5]] <= 1.0))
-    back = by_entry.ranked_by("norm")
-    assert back.order.tolist() == by_norm.order.tolist()
-    assert np.array_equal(back.scores, by_norm.scores)
-    assert np.array_equal(back.rules, by_norm.rules)
 
 
 @pytest.mark.parametrize("weights", [[1.0, 1.0, 1.0], [4.0, 0.25, 1.0]])
@@ -87,15 +35,6 @@ def test_weights_of_targets_count_in_the_loss_and_not_in_the_coefficients(fitted
     assert value(path.coef(k), path.intercept(k)) == pytest.approx(path.losses[-1])
     assert value(path.refit(10).coef, path.refit(10).intercept) == pytest.approx(path.refit(10).loss)
     assert path.null_loss == pytest.approx(value(np.zeros((3, 120)), Y.mean(axis=0)))
-
-
-def test_stage_access(fitted):
-    path = fitted[3]
-    assert path.stage_rows(-1).tolist() == path.coef_rows.tolist()
-    assert len(path.stage_rows(0)) == len(path.stage_norms(0)) == 0
-    assert path.n_nonzero.sum() == len(path.indices)
-    with pytest.raises(IndexError):
-        path.stage_rows(len(path.alphas))
 
 
 def test_coef_predicts_in_the_units_of_x(fitted):
@@ -183,17 +122,3 @@ def test_the_best_k_are_the_first_of_the_order(ranking, groups):
     for k in range(1, path.n_selectable):
         assert path.support(k).tolist() == [j for j in path.order if path.ranking[j] <= k]
     assert path.n_ranked == path.n_units == len(np.unique(path.ranking))
-
-
-def test_features_of_a_device_are_sorted_there_until_the_path_is_copied(monkeypatch):
-    random = np.random.default_rng(0)
-    X, y = random.standard_normal((30, 50)), np.arange(30) % 3
-    X[:, 20] = X[:, 30]  # a tie
-    there = L20Selector(3).fit(array_api_strict.asarray(X), y).path_
-    expected, copied = L20Selector(3).fit(X, y).path_.ranking.tolist(), pickle.loads(pickle.dumps(there))
-    sent, send = [], Place.send
-    monkeypatch.setattr(Place, "send", lambda place, values: sent.append(len(values)) or send(place, values))
-    assert copied.ranking.tolist() == expected
-    assert not sent
-    assert there.ranking.tolist() == expected
-    assert sent == [50]

@@ -10,14 +10,11 @@ from scipy.optimize import minimize_scalar, root_scalar
 from scipy.special import log_softmax
 
 from l20fs.prediction.calibration import (
-    MOST_SAMPLES,
     Calibration,
     cross_fitted,
-    evenly_spaced,
     fit_calibrations,
     fit_slopes,
     per_class,
-    softmax,
 )
 from l20fs.prediction.linear_rule import decide
 
@@ -65,38 +62,6 @@ def test_slopes_are_those_of_a_slow_search(n_values, n_unknown, weighted):
         assert slope == pytest.approx(expected, rel=1e-9)
 
 
-def test_values_that_say_nothing_or_the_contrary_have_a_slope_near_zero():
-    codes = np.array([0, 1, 0, 1])
-    values = np.stack([np.zeros((4, 1)), np.array([[1.0], [-1.0], [1.0], [-1.0]])])
-    slopes = fit_slopes(values, codes)
-    assert (slopes > 0.0).all()
-    np.testing.assert_allclose(slopes, 0.0, atol=1e-5)
-
-
-def test_perfect_values_have_a_finite_slope_that_grows_with_the_samples():
-    few, many = (np.tile([[-1.0], [1.0]], (n, 1)) for n in (5, 500))
-    slopes = [fit_slopes(values[None], (values[:, 0] > 0).astype(int))[0] for values in (few, many)]
-    assert np.isfinite(slopes).all()
-    # The probability of the true class is then n + 1/2 of n + 1.
-    for slope, n in zip(slopes, (10, 1000), strict=True):
-        assert softmax(slope * np.array([-0.5, 0.5]))[1] == pytest.approx((n + 0.5) / (n + 1))
-
-
-def test_scale_of_the_values_does_not_matter():
-    values, codes = sample_values(3)
-    np.testing.assert_allclose(1e6 * fit_slopes(1e6 * values, codes), fit_slopes(values, codes), rtol=1e-6)
-
-
-def test_unknown_classes_are_impossible_and_say_nothing():
-    values, codes = sample_values(3, n_samples=30)
-    values[:, :10, 2] = -np.inf
-    rest = np.concatenate([values[:, :10][:, codes[:10] != 2], values[:, 10:]], axis=1)
-    kept = np.concatenate([codes[:10][codes[:10] != 2], codes[10:]])
-    np.testing.assert_allclose(fit_slopes(values, codes), fit_slopes(rest, kept), rtol=1e-8)
-    probabilities = Calibration(0.0, 0.3).probabilities(values[0])
-    np.testing.assert_allclose(probabilities[:10], [[0.5, 0.5, 0.0]] * 10)
-
-
 @pytest.mark.parametrize("n_values", [1, 4])
 def test_largest_probability_is_that_of_the_decision(n_values):
     values, _ = sample_values(n_values)
@@ -104,11 +69,6 @@ def test_largest_probability_is_that_of_the_decision(n_values):
         probabilities = Calibration(slope, doubt).probabilities(values[0])
         np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
         np.testing.assert_array_equal(probabilities.argmax(axis=1), decide(values[0]))
-
-
-def test_many_samples_are_thinned_out():
-    assert len(range(10**6)[evenly_spaced(10**6)]) <= MOST_SAMPLES
-    assert len(range(MOST_SAMPLES)[evenly_spaced(MOST_SAMPLES)]) == MOST_SAMPLES
 
 
 def test_cross_fitted_probabilities_of_a_fold_do_not_depend_on_its_labels():

@@ -10,13 +10,8 @@ import pytest
 from samples import make_data
 
 from l20fs import L20Classifier, L20Regressor
-from l20fs.prediction import onnx as l20fs_onnx
-from l20fs.prediction.calibration import Calibration
-from l20fs.prediction.linear_rule import LinearRule, decide
-from l20fs.prediction.onnx import rule_model
 
 WHY = "the extra 'onnx' is not installed, or no runtime for it"
-onnx = pytest.importorskip("onnx", reason=WHY)
 onnxruntime = pytest.importorskip("onnxruntime", reason=WHY)
 
 
@@ -106,35 +101,3 @@ def test_a_sample_with_a_missing_value_has_no_label(n_classes):
     assert found["label"][1] == ""
     assert np.isnan(found["probabilities"][1]).all()
     assert found["label"][[0, 2]].tolist() == panel.predict(columns[[0, 2]]).tolist()
-
-
-def test_log1p_keeps_its_digits():
-    X = np.array([[0.0], [1e-300], [1e-17], [3e-16], [1e-9], [0.5], [1e5], [1e300], [-0.5]])
-    rule = LinearRule(np.array([0]), np.ones((1, 1)), np.zeros(1))
-    np.testing.assert_allclose(
-        run(rule_model(rule, transform="log1p"), X)["variable"], np.log1p(np.where(X < 0.0, np.nan, X)), rtol=1e-14
-    )
-    with pytest.raises(ValueError, match="transform='sqrt' has no ONNX operators"):
-        rule_model(rule, transform="sqrt")
-
-
-@pytest.mark.parametrize("n_rows", [0, 1, 5])
-@pytest.mark.parametrize("n_values", [1, 4])
-def test_a_rule_takes_its_rows_of_single_precision(n_values, n_rows):
-    rng = np.random.default_rng(n_rows)
-    rule = LinearRule(rng.permutation(20)[:n_rows], rng.standard_normal((n_rows, n_values)), rng.standard_normal(n_values))
-    labels = np.array([7, 3]) if n_values == 1 else np.array([9, 5, 1, 3])
-    calibration = Calibration(1.3, 0.2)
-    X = rng.standard_normal((30, 20)).astype(np.float32)
-    found = run(rule_model(rule, labels=labels, calibration=calibration, n_features=20, dtype=np.float32), X)
-    values = rule.apply(X[:, rule.rows].astype(np.float64))
-    assert found["label"].tolist() == labels[decide(values)].tolist()
-    assert found["probabilities"].dtype == np.float32
-    np.testing.assert_allclose(found["probabilities"], calibration.probabilities(values), rtol=1e-6)
-
-
-def test_the_error_without_the_package_names_the_extra(monkeypatch):
-    panel, _ = make_panel()
-    monkeypatch.setattr(l20fs_onnx, "find_spec", lambda name: None)
-    with pytest.raises(ModuleNotFoundError, match=r"to_onnx\(\) needs the package onnx: pip install 'l20fs\[onnx\]'"):
-        panel.to_onnx()

@@ -57,14 +57,6 @@ def test_names_are_picked_from_any_table():
         np.testing.assert_array_equal(panel.predict_proba(given), expected)
 
 
-def test_names_that_are_numbers_are_found():
-    X, y = make_data(0)
-    texts = pd.DataFrame(X).rename(columns=str)
-    model = L20Classifier(2).fit(texts, y)
-    panel = model.to_panel(texts, y)
-    assert panel.predict(pd.DataFrame(X)).tolist() == [str(label) for label in model.predict(texts)]
-
-
 def test_logarithms_are_taken_of_raw_values():
     _, model, X, y = fitted(3)
     raw = np.expm1(X - X.min())
@@ -138,27 +130,6 @@ def test_probabilities_that_overflow_are_refused():
         panel.predict_proba(1e3 * columns_for(panel, X))
 
 
-def test_a_sample_that_is_alone_in_its_class_is_not_stored():
-    """Its class mean would be the sample; without it no feature can be replaced, and no distance is known."""
-    X, y = make_data(3, n_samples=41, n_features=14, n_classes=3)
-    y = np.where(np.arange(41) == 40, 9, y)
-    panel = L20Classifier(4).fit(X, y).to_panel(X, y)
-    assert panel.cross_products is None
-    assert panel.check(columns_for(panel, X)).limit is None
-    with pytest.raises(PanelError, match="stores no cross-products"):
-        panel.adapted(panel.features[1:])
-    weights = np.where(np.arange(41) == 40, 0.0, 1.0)  # such a sample has no part in the mean
-    assert L20Classifier(4).fit(X, y, weights).to_panel(X, y, weights).cross_products is not None
-    twice = np.vstack([X, X[-1:] + 1.0]), np.append(y, 9)
-    assert L20Classifier(4).fit(*twice).to_panel(*twice).cross_products is not None
-
-
-def test_without_cross_products_no_distance_to_classes_is_known():
-    panel, _, X, _ = fitted(3)
-    assert panel.check(columns_for(panel, X)).limit is not None
-    assert replace(panel, cross_products=None).check(columns_for(panel, X)).limit is None
-
-
 def test_columns_of_a_table_that_do_not_fit_are_refused():
     panel, _, X, _ = fitted(3)
     first = panel.features[0]
@@ -168,15 +139,6 @@ def test_columns_of_a_table_that_do_not_fit_are_refused():
         panel.predict(named(X) | {first: X[:, :2]})
     with pytest.raises(PanelError, match=f"Feature '{first}' holds what is no number, such as 'high'"):
         panel.predict(named(X) | {first: ["high"] * 60})
-
-
-def test_hidden_values_of_a_masked_array_are_missing():
-    panel, _, X, _ = fitted(3)
-    columns = columns_for(panel, X)
-    hidden = np.ma.masked_array(columns, mask=np.broadcast_to(np.arange(4) == 2, columns.shape))
-    columns = columns.copy()
-    columns[:, 2] = np.nan
-    np.testing.assert_array_equal(panel.decision_function(hidden), panel.decision_function(columns))
 
 
 @pytest.mark.parametrize("k", [0, 7, -1, True, "4", 2.5])

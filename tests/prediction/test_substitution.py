@@ -136,16 +136,6 @@ def test_every_set_of_missing_features_has_a_rule():
             assert np.isfinite(adapted.decision_function(named(X))).all()
 
 
-def test_whole_numbers_of_any_size_are_numbers():
-    """As a program other than Python may write them."""
-    panel, _, X, _ = fitted(3)
-    factors = [2.0**70] * 3
-    other = replace(panel, cross_products=replace(panel.cross_products, target_factors=factors))
-    whole = replace(panel, cross_products=replace(panel.cross_products, target_factors=[2**70] * 3))
-    columns = named(X) | {panel.features[0]: np.full(60, np.nan)}
-    assert np.array_equal(whole.predict_proba(columns), other.predict_proba(columns))
-
-
 def test_numbers_that_overflow_are_refused():
     panel = fitted(3)[0]
     tiny = replace(panel, cross_products=replace(panel.cross_products, target_factors=[1e-320] * 3))

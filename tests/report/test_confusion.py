@@ -9,8 +9,7 @@ import pytest
 from report_samples import make_content
 
 from l20fs.report import ClassRate
-from l20fs.report.confusion import MOST_PAIRS, confused_pairs, in_words, least_recognised, rate_rows
-from l20fs.report.validation import Confusion, Section, validation_page
+from l20fs.report.confusion import MOST_PAIRS, confused_pairs, in_words, least_recognised
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -34,19 +33,6 @@ def test_no_confusion_is_told_too():
     assert least_recognised([ClassRate((0.5, 0.1, 0.9), None, 4), ClassRate((0.5, 0.2, 0.8), None, 8)], "ab") == []
     rates = [ClassRate((share, 0.0, 1.0), None, 4) for share in (0.75, 0.5, 0.5, 0.5)]
     assert "".join(least_recognised(rates, "abcd")[0]) == "b and 2 other classes are recognised least: 50.0 %."
-
-
-def test_many_classes_are_sorted_by_recall_and_few_are_not():
-    rng = np.random.default_rng(0)
-    for n, is_sorted in ((10, False), (40, True)):
-        names = [f"c{place}" for place in range(n)]
-        shares = rng.random(n).round(3)
-        rates = [ClassRate((float(share), 0.0, 1.0), None, 9) for share in shares] + [ClassRate(None, None, 0)]
-        rows = rate_rows(rates, [*names, "empty"])
-        order = np.argsort(shares, kind="stable") if is_sorted else range(n)
-        assert [row[0] for row in rows] == [*(names[place] for place in order), "empty"]
-        assert [row[2]["bar"][0] for row in rows[:-1]] == [shares[place] for place in order]
-        assert rows[-1] == ["empty", "0", {"bar": None}, "", ""]
 
 
 def lines(page, selector):
@@ -88,30 +74,3 @@ def test_words_follow_the_slider_and_many_classes_have_a_list(show, n_classes):
         recall = [rate.sensitivity[0] for rate in content.rates[k - 1]]
         widths = page.locator("#rates-rows rect").evaluate_all("(bars) => bars.map((bar) => bar.getAttribute('width'))")
         assert widths == [f"{100 * share:.1f}%" for share in (sorted(recall) if n_classes > 12 else recall)]
-
-
-def test_what_the_script_writes_is_what_python_wrote(show):
-    content = make_content(n_classes=40, n_samples=400, k=2, k_max=4)
-    parts = ("#confused-items", "#confused-rows", "#rates-rows")
-    page = show(content, java_script_enabled=False)
-    written = [page.locator(part).evaluate("(e) => e.outerHTML") for part in parts]
-    page = show(content)
-    page.locator("#k-more").click()
-    page.locator("#k-back").click()
-    assert [page.locator(part).evaluate("(e) => e.outerHTML") for part in parts] == written
-
-
-def test_a_validation_tells_them_too(show):
-    names = [f"type {place}" for place in range(40)]
-    counts = np.diag(np.full(40, 9))
-    counts[3, 5] = 4
-    many = Section("Many", confusion=Confusion(names, names, counts.tolist()))
-    few = Section("Few", confusion=Confusion(["a", "b", "new"], ["a", "b"], [[5, 1], [0, 7], [2, 0]]))
-    page = show(validation_page([many, few], title="toy", answer="It holds."))
-    assert lines(page, "#section-1 ~ .told li") == ["Of 13 type 3 samples 4 are taken for type 5 (30.8 %)."]
-    assert lines(page, "#section-2 ~ .told li") == [
-        "Of 2 new samples 2 are taken for a (100.0 %).",
-        "Of 6 a samples 1 is taken for b (16.7 %).",
-    ]
-    assert page.locator("section:has(#section-1) td").count() == 3
-    assert page.locator("table.heat").count() == 1

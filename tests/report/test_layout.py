@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from browser import violations
 from report_samples import comparison, make_content, make_regression
 
-from l20fs.report import Exhibit, comparison_page, render, reproduction_page
-from l20fs.report.document import Cell, Table
+from l20fs.report import comparison_page
 from l20fs.report.validation import Confusion, Section, validation_page
-from l20fs.text import parted, shorten
 
 LONG = [f"probe_set_with_a_long_common_prefix_that_ends_late_{place:05d}_at" for place in range(12)]
 CLASSES = [f"squamous cell carcinoma of the {place} with further words" for place in ("lung", "neck", "cervix", "skin")]
 UNBROKEN = [f"Patients_of_the_university_hospital_with_the_disease_of_type_{sign}" for sign in "ABCDEF"]
-WIDE = Table("Wide", tuple(f"a column of numbers {i}" for i in range(30)), ((Cell("0.12345"),) * 30,), (True,) * 30)
 DESK = {"width": 1300, "height": 900}
 
 
@@ -87,16 +83,6 @@ def test_long_names_show_their_ends_and_all_of_it_where_there_is_room(show):
     assert is_whole(page, rows) == [True] * 6
 
 
-@pytest.mark.parametrize("limit", [9, 20, 28])
-def test_a_name_is_parted_as_it_is_shortened(limit):
-    for name in (LONG[3], "short", "two  words\tand more of them, to be sure", "", "a" * limit, "b" * (limit + 1)):
-        first, middle, last = parted(name, limit)
-        assert first + middle + last == " ".join(name.split())
-        assert shorten(name, limit) == (f"{first}…{last}" if middle else first)
-        assert len(shorten(name, limit)) <= limit
-        assert len(last) >= (limit - 1) // 2 or not middle
-
-
 def test_names_that_agree_at_both_ends_are_told_apart(show):
     """In what Python writes and in what the script does; and short ones are not broken on a phone."""
     classes = [f"Cell type number {i} of the fly atlas" for i in range(10, 14)]
@@ -109,56 +95,3 @@ def test_names_that_agree_at_both_ends_are_told_apart(show):
     page.set_viewport_size({"width": 375, "height": 800})
     names = page.locator("#heatmap tbody tr:not([hidden]) th:not([colspan]) bdi")
     assert names.evaluate_all("(all) => all.map((e) => e.getClientRects().length)") == [1] * 4
-
-
-def test_a_shadow_shows_where_a_table_goes_on(show):
-    """Above the table, until its end is reached; the region can be scrolled with keys."""
-    page = show(
-        validation_page([Section("Wide", "", (WIDE,))], title="toy", answer="It holds."),
-        viewport=DESK,
-    )
-    region = page.locator(".scroll")
-    shade = """(e) => new Promise((tell) => requestAnimationFrame(() => requestAnimationFrame(
-        () => tell(Number(getComputedStyle(e, "::after").opacity)))))"""
-    assert overflowing(page) == ["Wide, table 1"]
-    assert region.evaluate(shade) == 1
-    assert region.get_attribute("tabindex") == "0"
-    region.evaluate("(e) => { e.scrollLeft = e.scrollWidth; }")
-    assert region.evaluate(shade) < 0.05
-    page.set_viewport_size({"width": 6000, "height": 900})
-    assert region.evaluate(shade) == 0
-    assert violations(page) == []
-
-
-def test_many_weights_are_shown_if_asked_for(show):
-    page = show(make_content(n_classes=12, k=2, k_max=3))
-    weights = page.locator("#features thead .coef")
-    assert weights.count() == 12
-    assert not weights.first.is_visible()
-    page.get_by_label("Show technical columns and weights, too").check()
-    assert weights.first.is_visible()
-    assert 'class="coef technical"' not in render(make_content(n_classes=6, k=2, k_max=3))
-
-
-def test_the_slider_stays_where_it_is_while_it_is_moved(show):
-    page = show(make_content(), viewport=DESK)
-    boxes = [page.locator("#k-range").bounding_box()]
-    for key in ("Home", "ArrowRight", "End"):
-        page.locator("#k-range").press(key)
-        boxes.append(page.locator("#k-range").bounding_box())
-    assert boxes == boxes[:1] * 4
-
-
-def test_a_page_that_cannot_predict_says_so():
-    content = make_content(k=2, k_max=3, panel=None)
-    assert "This page cannot predict new samples; l20fs predict can" in render(content)
-    groups = make_content(k=2, k_max=3, panel=None, columns=content.columns | {"members": ["a, b", "c", "d"]})
-    assert "cannot predict new samples, since features are selected in groups here; l20fs predict can" in render(groups)
-    assert "cannot predict new samples" not in render(make_content(k=2, k_max=3))
-
-
-def test_a_reproduction_uses_the_width_too(show):
-    table = Table("Wide", WIDE.header[:5], (WIDE.rows[0][:5],), (True,) * 5)
-    page = show(reproduction_page([Exhibit("a table", (), table=table)]), viewport=DESK)
-    assert page.locator("main").bounding_box()["width"] > 1200
-    assert overflowing(page) == []

@@ -102,49 +102,6 @@ def test_slider_by_keyboard(show):
     assert page.evaluate("document.activeElement.id") == "k-range"
 
 
-def test_slider_by_mouse(show):
-    content = make_content()
-    page = show(content)
-    box = page.locator("#k-range").bounding_box()
-    page.mouse.move(box["x"] + box["width"] * 0.3, box["y"] + box["height"] / 2)
-    page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] * 0.7, box["y"] + box["height"] / 2, steps=4)
-    page.mouse.up()
-    k = int(page.locator("#k-range").input_value())
-    assert 20 < k < 36
-    check_panel(page, content, k)
-
-
-def test_number_and_buttons(show):
-    content = make_content()
-    page = show(content)
-    page.locator("#k-number").fill("7")
-    page.keyboard.press("Tab")
-    check_panel(page, content, 7)
-    page.locator("#k-more").click()
-    check_panel(page, content, 8)
-    page.locator("#k-less").click()
-    check_panel(page, content, 7)
-    for typed, k in (("900", 40), ("-3", 1), ("2.6", 3), ("", 3)):
-        page.locator("#k-number").fill(typed)
-        page.keyboard.press("Tab")
-        check_panel(page, content, k)
-    page.locator("#k-range").press("Home")
-    assert page.locator("#k-less").is_disabled()
-    page.locator("#k-range").press("End")
-    assert page.locator("#k-more").is_disabled()
-
-
-def test_a_click_into_the_curve_chooses_k(show):
-    content = make_content()
-    page = show(content)
-    page.locator(".score-chart").scroll_into_view_if_needed()
-    box = page.locator(".score-chart").bounding_box()
-    place = 62 + (622 - 62) * (24 - 1) / (40 - 1)
-    page.mouse.click(box["x"] + box["width"] * place / 640, box["y"] + box["height"] / 2)
-    check_panel(page, content, 24)
-
-
 def test_what_the_script_writes_is_what_python_wrote(show):
     """There and back again: the page is as it was before."""
     of_numbers = ["#further-0-text", "#further-0", "#predicted-0", "#residuals-0"]
@@ -167,36 +124,6 @@ def test_what_the_script_writes_is_what_python_wrote(show):
             if part == "#features tbody":  # beyond the panel the script has added empty cells
                 found, expected = ("".join(re.findall(r"<tr>.*?</tr>", text, re.DOTALL)) for text in (found, expected))
             assert found == expected
-
-
-def test_numbers_are_rounded_as_python_does(show):
-    """Ties go to the even digit: 81.25 % is 81.2 %, where JavaScript says 81.3 %."""
-    means = [0.8125, 0.9375, 0.00125, 0.50049, 1.0, 0.1115, 0.0, 0.0005]
-    content = make_content(k=1, k_max=8, curves=[Curve("linear", means, [0.0125] * 8)])
-    page = show(content)
-    page.locator("#k-range").focus()
-    for mean in means:
-        assert page.locator("#k-score").text_content() == f"linear {100 * mean:.1f}\xa0%\xa0±\xa0{1.25:.1f}\xa0%"
-        page.keyboard.press("ArrowRight")
-
-
-def test_scores_that_are_not_known_are_not_shown(show):
-    page = show(
-        make_content(
-            k=2,
-            k_max=3,
-            further=[Curve("log loss", [0.5, None, 0.75], [None] * 3)],
-            curves=[Curve("linear", [0.5, None, 0.75], [None] * 3)],
-        )
-    )
-    assert page.locator("#marker").get_attribute("visibility") == "hidden"
-    assert page.locator("#k-score").text_content() == ""
-    assert page.locator("#further-0").get_attribute("visibility") == "hidden"
-    assert page.locator("#further-0-text").text_content() == "not measured"
-    page.locator("#k-more").click()
-    assert page.locator("#marker").get_attribute("visibility") == "visible"
-    assert page.locator("#further-0-text").text_content() == "0.75"
-    assert page.locator("#k-score").text_content() == "linear 75.0\xa0%"
 
 
 def values_of(page, selector, attribute):
@@ -287,16 +214,6 @@ def test_numbers_follow_the_slider(show):
 # --------------------------------------------------------------------------------------------- sort, filter and download
 
 
-@pytest.mark.parametrize("has_script", [True, False])
-def test_technical_columns_are_shown_if_asked_for(show, has_script):
-    page = show(make_content(k=3, k_max=5), java_script_enabled=has_script)
-    technical = page.locator("#features tr:not([hidden]) .technical")
-    assert technical.count()
-    assert not any(cell.is_visible() for cell in technical.all())
-    page.locator("#all-columns").check()
-    assert all(cell.is_visible() for cell in technical.all())
-
-
 def test_sort_by_every_column_both_ways(show):
     content = make_content(k=13, k_max=20)
     page = show(content)
@@ -318,17 +235,6 @@ def test_sort_by_every_column_both_ways(show):
                 continue  # minus signs and brackets: any order will do
             ordered = values.sort_values(ascending=order == "ascending", kind="stable").index
             assert texts(page, "#features tbody th") == frame.feature[ordered].tolist(), (name, order)
-
-
-def test_the_order_stays_when_k_changes(show):
-    content = make_content(k=5, k_max=20)
-    page = show(content)
-    column = page.locator("#features thead th").last.get_by_role("button")
-    column.click()
-    for k in (6, 7):
-        page.locator("#k-more").click()
-        weights = [float(row[-1]) for row in content.coef[k - 1]]
-        assert texts(page, "#features tbody th") == [content.features[place] for place in np.argsort(weights, kind="stable")]
 
 
 def test_filter_finds_names_and_says_how_many(show):
@@ -464,29 +370,6 @@ def test_nothing_selected(show):
     assert page.locator("#marker").get_attribute("visibility") == "hidden"
 
 
-def test_no_features_at_all(show):
-    page = show(make_content(k=0, k_max=0))
-    assert page.get_by_text("no feature varies").is_visible()
-    assert page.locator("#controls").count() == 0
-
-
-def test_5000_features_are_capped_with_a_notice(show):
-    page = show(make_content(n_features=20_000, n_classes=8, k=5000, k_max=100))
-    assert page.get_by_text("5000 features were selected. This page shows the first 100").is_visible()
-    assert number_of(page, "#features tbody tr") == 100
-    page.locator("#k-range").press("ArrowLeft")
-    assert number_of(page, "#features tbody tr") == 99
-
-
-def test_100_classes(show):
-    page = show(make_content(n_classes=100, k=12, k_max=28, n_samples=400))
-    assert number_of(page, "#confused-rows tr") == 15
-    assert number_of(page, "#rates-rows tr") == 100
-    assert number_of(page, "#heatmap tr[data-place]") == 12
-    page.locator("#k-range").press("ArrowRight")
-    assert number_of(page, "#heatmap tr[data-place]") == 13
-
-
 # ---------------------------------------------------------------------------------------------------- for every reader
 
 
@@ -514,30 +397,6 @@ def test_pages_are_for_every_reader_and_a_narrow_screen(show, name):
     assert page.evaluate("document.documentElement.scrollWidth") <= 375
     page = show(content, viewport={"width": 375, "height": 800}, java_script_enabled=False)
     assert page.locator("html").bounding_box()["width"] <= 375
-
-
-def test_colours_follow_the_theme(show):
-    backgrounds = set()
-    for scheme in ("light", "dark"):
-        page = show(make_content(), color_scheme=scheme)
-        backgrounds.add(page.evaluate("getComputedStyle(document.body).backgroundColor"))
-        page.emulate_media(media="print")
-        assert page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--ink')").strip() == "#1b2129"
-    assert len(backgrounds) == 2
-
-
-@pytest.mark.parametrize("n_classes", [4, 8, 100])
-def test_paper_holds_everything(show, n_classes):
-    """On paper there is no slider, and no table is wider than the sheet (A4 without margins, 182 mm)."""
-    page = show(make_content(n_classes=n_classes, k=12, k_max=20, n_samples=400), viewport={"width": 688, "height": 900})
-    page.emulate_media(media="print")
-    assert not page.locator("#controls").is_visible()
-    assert not page.locator("#download").is_visible()
-    assert number_of(page, "section") >= 7
-    for table in page.locator("table:visible").all():
-        box = table.bounding_box()
-        assert box["x"] + box["width"] <= 688 + 1
-    assert len(page.pdf(format="A4")) > 10_000
 
 
 def test_everything_is_reached_by_keyboard(show):

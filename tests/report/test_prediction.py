@@ -168,52 +168,6 @@ def test_forms_of_tables(show):
             assert "".join(row["name"] for row in found) == names, text
 
 
-def test_a_row_of_numbers_between_spaces(show):
-    content = make_content(n_classes=2, k=3, k_max=4)
-    page = show(content)
-    for text in ("1 2 3", "  1   2\t3 ".replace("\t", " "), "+1 2e0 3.", "1\n2\n3"):
-        paste(page, text)
-        if "\n" in text:
-            assert shown(page)[0][0]["note"].startswith("1 values for 3 features")
-        else:
-            assert np.allclose(shown(page)[1], expected(content, 3, np.array([[1.0, 2.0, 3.0]]))[1], atol=1e-9)
-    paste(page, "\u22121\t2\t3")  # a typographic minus sign
-    assert np.allclose(shown(page)[1], expected(content, 3, np.array([[-1.0, 2.0, 3.0]]))[1], atol=1e-9)
-
-
-def test_names_that_are_numbers(show):
-    """A row of numbers is a header if it has all names and values follow."""
-    content = make_content(n_classes=2, k=2, k_max=3, names=["1", "2", "3"])
-    page = show(content)
-    wanted = expected(content, 2, np.array([[5.0, 6.0]]))[1]
-    paste(page, "2\t1\n6\t5")
-    assert np.allclose(shown(page)[1], wanted, atol=1e-9)
-    paste(page, "5\t6")
-    assert np.allclose(shown(page)[1], wanted, atol=1e-9)
-    paste(page, "1\t6\n5\t6")
-    assert shown(page)[1].shape == (2, 2)
-
-
-REFUSED = {
-    "A\tC\n1\t2": "Columns are missing: B. This page cannot do without them. The command l20fs predict finds substitutes",
-    "x\ty\n1\t2": "The first row has none of the 3 names: A, B, C.",
-    "A\tB\tC\tB\n1\t2\t3\t4": "There is more than one column B.",
-    "A\tB\tC": "There are names, but no row of values yet.",
-    "sample\ts1\ts2\nA\t1\t2\nB\t3\t4\nC\t5\t6": "The features are in rows. Turn the table",
-    "1\tabc\t3": "The first row has none of the 3 names: A, B, C.",
-}
-
-
-def test_what_cannot_be_read_at_all_is_told(show):
-    page = show(make_content(k=3, k_max=4, names=["A", "B", "C", "D"]))
-    for text, told in REFUSED.items():
-        paste(page, text)
-        assert status(page).startswith(told)
-        assert not page.locator("#predictions").is_visible()
-    paste(page, "  \n ")
-    assert status(page) == ""
-
-
 NOT_PREDICTED = {
     "A\tB\tC\n1,5\t2\t3": "A has a decimal comma: write 1.5 for 1,5",
     "1,5;2,5;3,5": "A has a decimal comma: write 1.5 for 1,5; B has a decimal comma: write 2.5 for 2,5; C has",
@@ -236,18 +190,6 @@ def test_a_sample_that_cannot_be_read_is_told(show):
         assert row["note"].startswith(told)
         assert row["numbers"] == []
         assert status(page) == "0 of 1 sample predicted with 3 features."
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_values_that_overflow_are_not_predicted(show, n_classes):
-    panel = make_panel(2, n_classes)
-    panel = replace(panel, weights=[[[100.0 * weight for weight in row] for row in rows] for rows in panel.weights])
-    page = show(make_content(n_classes=n_classes, k=2, k_max=2, names=["A", "B"], panel=panel))
-    paste(page, "A\tB\n1e308\t-1e308\n1\t1")
-    rows, _ = shown(page)
-    assert rows[0]["note"] == "The values are too large to predict with"
-    assert rows[0]["numbers"] == []
-    assert len(rows[1]["numbers"]) == n_classes
 
 
 def test_values_outside_the_training_range_are_told(show):
@@ -307,24 +249,6 @@ def test_buttons_and_keyboard(show):
     assert status(page) == ""
     assert not page.locator("#predictions").is_visible()
     assert page.get_by_text("This is not a medical device and must not be used for diagnosis").is_visible()
-
-
-def test_many_samples_and_panels_that_the_page_does_not_have(show):
-    content = make_content(n_classes=2, k=3, k_max=5, panel=make_panel(4, 2))
-    page = show(content)
-    paste(page, "1\t2\t3\n" * 300)
-    assert page.locator("#predictions tbody tr").count() == 200
-    assert status(page).startswith("200 of 300 samples predicted with 3 features. The first 200 rows are shown")
-    set_k(page, 5)
-    assert status(page) == "This page has no weights for 5 features. Use l20fs predict with panel.json."
-    assert not page.locator("#predictions").is_visible()
-
-
-def test_without_a_panel_there_is_no_field(show):
-    assert show(make_content(panel=None)).locator("#samples").count() == 0
-    page = show(make_content(), java_script_enabled=False)
-    assert not page.locator("#samples").is_visible()
-    assert page.get_by_text("it cannot predict (l20fs predict can)").is_visible()
 
 
 @pytest.mark.parametrize("name", ["4 classes", "2 targets"])

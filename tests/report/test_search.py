@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -74,26 +73,6 @@ def test_hostile_names_are_found_as_text(show):
     assert page.locator("#where-found img, #where-found svg").count() == 0
 
 
-def test_groups_share_a_rank_and_other_methods_have_no_entry(show):
-    lookup = Lookup(["a1", "a2", "b1", "c1", "c2", "flat"], 3, [1, 1, 2, 3, 3, 0], None, 0, [], [])
-    page = show(make_content(n_features=6, k=1, k_max=3, n_classes=2, names=["a", "b", "c"], lookup=lookup))
-    assert look_for(page, "c2") == ["c2: rank 3 of 3, not among the best 1."]
-    assert look_for(page, "a") == [
-        "a1: rank 1 of 3, among the best 1.",
-        "a2: rank 1 of 3, among the best 1.",
-        "flat has no rank: it does not vary, or was left out.",
-    ]
-
-
-def test_the_field_needs_the_script_and_is_spoken(show):
-    content = make_content(k=3, k_max=5)
-    page = show(content, java_script_enabled=False)
-    assert not page.locator("#where-name").is_visible()
-    page = show(content)
-    assert page.get_by_label("Name, or a part of it").is_visible()
-    assert page.locator("[aria-live=polite] #where-found").count() == 1
-
-
 def unpacked(text):
     return zlib.decompress(base64.b64decode(text))
 
@@ -122,17 +101,3 @@ def test_the_best_features_that_fit_are_packed(room):
     is_like = (np.array(lookup.nearest) >= 0) & (np.abs(lookup.correlations) >= 0.5)
     assert places.tolist() == np.where(is_like, lookup.nearest, NOBODY)[:shown].tolist()
     assert np.allclose((values - 100)[is_like[:shown]] / 100, np.array(lookup.correlations)[:shown][is_like[:shown]])
-
-
-def test_of_too_many_features_the_page_says_how_many_can_be_found(show):
-    rng = np.random.default_rng(2)
-    names = ["".join(letters) for letters in rng.choice(list("abcdefghij0123456789"), (4000, 60))]
-    content = make_content(n_features=4000, k=2, k_max=4, names=names[:4])
-    content = replace(content, lookup=replace(content.lookup, names=names))
-    page = show(content)
-    n = for_search(content.lookup)["n"]
-    assert 1000 < n < 4000
-    assert f"Finds any of the best {n} of 4000 features" in page.locator("#where-hint").text_content()
-    assert look_for(page, names[n - 1])
-    assert not look_for(page, names[n])
-    assert for_search(replace(content.lookup), room=10) is None

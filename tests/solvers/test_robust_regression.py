@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from reference import robust_loss, robust_minimum, robust_unit
 from scipy.optimize import linprog
 
-from l20fs.solvers import robust_regression
 from l20fs.solvers.robust_regression import TOLERANCE, RobustRegression, Span
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -87,38 +86,3 @@ def test_nothing_is_lower_and_the_gap_holds(mu, seed, kind, n_targets):
     assert loss <= fit.value * (1 + 1e-12)
     assert fit.value <= slow * (1 + TOLERANCE) + slack
     assert fit.dual.bound <= slow + slack
-
-
-@given(seed=SEEDS, kind=st.sampled_from(["wild", "exact", "labels"]), mu=st.sampled_from([0.1, 5.0]))
-@settings(max_examples=20)
-def test_bounds_with_another_column_hold(seed, kind, mu):
-    X, Y, sample_weight = draw(seed, kind, 2)
-    root = np.sqrt(sample_weight)
-    fewer, more = (minimise(X[:, :size], Y, mu, sample_weight)[0] for size in (2, 3))
-    assert fewer.dual.bound_with(root[:, None] * X[:, 2:], mu) <= more.value * (1 + 1e-12)
-
-
-def test_the_search_ends_where_the_cutoff_cannot_be_reached():
-    X, Y, sample_weight = draw(0, "wild", 2)
-    full = minimise(X, Y, 0.1, sample_weight)[0]
-    root, unit = np.sqrt(sample_weight), robust_unit(Y, sample_weight)
-    regression = RobustRegression(root[:, None] * Y, root, unit, DELTA * unit)
-    early = regression.minimise(full.span, cutoff=0.5 * full.value)
-    assert not early.converged
-    assert 0.5 * full.value <= early.dual.bound <= full.value <= early.value
-
-
-def test_dependent_columns_are_left_out():
-    X, Y, sample_weight = draw(0, "wild", 2)
-    X[:, 2] = X[:, 0] - 2.0 * X[:, 1]
-    assert minimise(X, Y, 0.0, sample_weight)[0].span.rows == [0, 1]
-    assert minimise(X, Y, 0.1, sample_weight)[0].span.rows == [0, 1, 2]
-
-
-def test_a_limit_that_is_reached_is_no_convergence(monkeypatch):
-    X, Y, sample_weight = draw(1, "wild", 2)
-    assert minimise(X, Y, 0.1, sample_weight)[0].converged
-    monkeypatch.setattr(robust_regression, "MAX_STEPS", 2)
-    fit = minimise(X, Y, 0.1, sample_weight)[0]
-    assert not fit.converged
-    assert fit.gap > TOLERANCE

@@ -15,7 +15,6 @@ from l20fs.objective.panel_rules import PanelRules
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.solvers import forward, swap
 from l20fs.solvers.active_sets import make_active_set
-from l20fs.solvers.active_sets import rows as rows_module
 
 SEEDS = st.integers(0, 2**32 - 1)
 SOLVERS = pytest.mark.parametrize("solver", [forward, swap])
@@ -128,44 +127,3 @@ def test_no_allowed_exchange_improves_a_panel_of_swap(seed):
                 panel = [*(unit for unit in units if unit != left), new]
                 if rules.allows(panel):
                     assert make_active_set(problem, panel, penalty).loss >= loss - 1e-9 * problem.null_loss
-
-
-@given(seed=SEEDS)
-@settings(max_examples=20)
-def test_forward_adds_the_best_unit_of_those_that_a_quota_leaves(seed):
-    random = np.random.default_rng(seed)
-    problem, _ = draw(random, ridge=0.3, n_features=9)
-    quota = np.array([[1.0, 1, 1, 0, 0, 0, 0, 0, 0], [0, 0, 0, 1, 1, 1, 0, 0, 0]])
-    rules = PanelRules(sp.csr_array(quota), np.array([2.0, 1.0]), np.array([np.inf, 1.0]))
-    penalty = RowPenalty(np.arange(9), np.ones(9), rules)
-    path, chosen = forward(problem, 6, penalty=penalty), []
-    for _ in range(6):
-        held = quota[:, chosen].sum(axis=1)
-        wanted = (quota[held < rules.lower].sum(axis=0) > 0) if (held < rules.lower).any() else np.ones(9, dtype=bool)
-        allowed = wanted & ~(quota[held >= rules.upper].sum(axis=0) > 0)
-        gains = make_active_set(problem, chosen).gains() * allowed
-        chosen.append(int((gains >= gains.max() * (1.0 - problem.tie)).argmax()))
-    assert sorted(path.support(6).tolist()) == sorted(chosen)
-    assert path.rows_at(3).tolist() == sorted(chosen[:3])
-
-
-@pytest.mark.parametrize("upper", [np.inf, 6.0])
-def test_growth_looks_ahead_only_where_the_rules_leave_it_free(monkeypatch, upper):
-    random = np.random.default_rng(0)
-    X, Y = random.standard_normal((40, 60)), np.eye(3)[random.permutation(np.arange(40) % 3)]
-    quota = np.zeros((1, 60))
-    quota[0, 40:50] = 1.0
-    rules = PanelRules(sp.csr_array(quota), np.array([3.0]), np.array([upper]))
-    penalty = RowPenalty(np.arange(60), np.ones(60), rules)
-    near = forward(LeastSquares(X, Y, ridge=0.3), 20, penalty=penalty)
-    calls = []
-    ahead = rows_module.RowActiveSet._grow_ahead
-    monkeypatch.setattr(rows_module, "SMALL_BYTES", 0)
-    monkeypatch.setattr(
-        rows_module.RowActiveSet, "_grow_ahead", lambda self, *given: calls.append(len(self)) or ahead(self, *given)
-    )
-    far = forward(LeastSquares(X, Y, ridge=0.3), 20, penalty=penalty)
-    assert far.support(20).tolist() == near.support(20).tolist()
-    np.testing.assert_allclose(far.losses, near.losses, rtol=1e-9)
-    assert bool(calls) == (upper == np.inf)
-    assert min(calls, default=3) >= 3

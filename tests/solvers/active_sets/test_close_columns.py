@@ -14,7 +14,6 @@ from supports import nearly_dependent
 from l20fs.objective import make_problem
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.row_penalty import RowPenalty
-from l20fs.solvers.active_sets.basis import Basis
 from l20fs.solvers.greedy import forward, swap
 
 DTYPES = pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -144,21 +143,3 @@ def test_what_is_combined_from_others_up_to_the_rounding_of_x_stays_dependent(dt
     X = np.hstack([X, X[:, :1] + X[:, 4:5], X[:, 5:6] - X[:, 6:7]]).astype(dtype)
     path = forward(LeastSquares(X, random.standard_normal((40, 3))), 10)
     assert path.n_nonzero.max() == 8
-
-
-def test_columns_are_measured_only_where_little_is_left(monkeypatch):
-    """On ordinary data, and with a ridge, the cost is that of the products alone."""
-    random = np.random.default_rng(0)
-    X, Y = random.standard_normal((60, 80)), random.standard_normal((60, 2))
-    X[:, 1] = X[:, 0] + 1e-5 * X[:, 1]
-    remainders = Basis.remainders
-
-    def of_one_column(self, columns, *, exactly=True):
-        assert columns.ndim == 1, "columns are measured"
-        return remainders(self, columns, exactly=exactly)
-
-    monkeypatch.setattr(Basis, "remainders", of_one_column)
-    forward(LeastSquares(X[:, 1:], Y), 20)
-    swap(LeastSquares(X, Y, ridge=0.01), 10)
-    with pytest.raises(AssertionError, match="measured"):
-        forward(LeastSquares(X, Y + X[:, :1]), 5)
