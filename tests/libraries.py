@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
-from functools import partial
 
 import array_api_strict
 import pytest
-import scipy
 import sklearn
 from sklearn.utils import get_tags
 from sklearn.utils.fixes import parse_version
@@ -34,14 +32,11 @@ MOVERS = [pytest.param(on_second_device, id="strict"), pytest.param(in_torch, id
 move_to_each = pytest.mark.parametrize("move", MOVERS)
 
 
-def needs(library, least, why):
-    """Skip with an earlier version of SciPy or scikit-learn than a test needs; the package itself does not need it."""
-    is_old = parse_version(library.__version__) < parse_version(least)
-    return pytest.mark.skipif(is_old, reason=f"{library.__name__} before {least}: {why}")
+def needs_sklearn(least, why):
+    """Skip with an earlier version of scikit-learn than a test needs; the package itself does not need it."""
+    is_old = parse_version(sklearn.__version__) < parse_version(least)
+    return pytest.mark.skipif(is_old, reason=f"scikit-learn before {least}: {why}")
 
-
-needs_scipy = partial(needs, scipy)
-needs_sklearn = partial(needs, sklearn)
 
 _ATTRIBUTES = "fitted attributes are NumPy's, wherever X was, so that a fit is read, pickled and reported without its device"
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 from platforms import needs_linux
 
-from l20fs.blocks import memory, memory_limit
+from l20fs.blocks import memory_limit
 
 
 @pytest.mark.parametrize(
@@ -33,9 +33,6 @@ def test_memory_as_people_say_it(said, size):
 def test_memory_that_makes_no_sense_is_refused(said):
     with pytest.raises(ValueError, match=r"max_memory=.*'4G', at least 128\.0 MiB"):
         memory_limit(said)
-
-
-REAL_GROUPS, REAL_LIMITS = memory._groups, memory._own_limits
 
 
 @needs_linux

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from sklearn.impute import KNNImputer, SimpleImputer
 
 from l20fs.data.readers import DataError, read_table
-from l20fs.data.readers.preparation import ColumnImputer, LargestVariance
+from l20fs.data.readers.preparation import ColumnImputer
 
 LABELS = ["u", "v"] * 6
 

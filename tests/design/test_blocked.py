@@ -366,64 +366,6 @@ def test_substitutes_are_those_of_the_whole_matrix(shape, axis, gram_size):
         np.testing.assert_allclose(expected.mutual, np.corrcoef(X[:, [5, 2, 7, 20]], rowvar=False), atol=1e-10)
 
 
-# Checkpoints
-
-
-class Stop(Exception):
-    pass
-
-
-def interrupted(blocks, n_passes):
-    """Let the blocks fail after so many passes, as if the process had been killed."""
-    results = blocks._results
-
-    def limited(*arguments):
-        if blocks.traffic.n_passes >= n_passes:
-            raise Stop
-        return results(*arguments)
-
-    blocks._results = limited
-    return blocks
-
-
-@pytest.mark.parametrize("solver", ["ahiht", "hiht", "forward", "swap"])
-@pytest.mark.parametrize(("shape", "axis"), [((50, 20), 0), ((50, 20), 1), ((20, 50), 1)])
-def test_a_fit_goes_on_where_it_was(tmp_path, solver, shape, axis, monkeypatch):
-    monkeypatch.setattr("l20fs.design.gram.SMALL_GRAM", 0)
-    monkeypatch.setattr("l20fs.design.column_cache.AT_ONCE", 2)
-    X, y = make_counts(3, *shape)
-
-    def fit(blocks, folder):
-        return L20Selector(5, solver=solver, checkpoint=folder).fit(blocks, y).path_
-
-    uninterrupted = cut(X, axis, 3)
-    expected = fit(uninterrupted, tmp_path / "whole")
-    n_passes = uninterrupted.traffic.n_passes
-    made, folder = 0, tmp_path / "resumed"
-    for _ in range(n_passes):
-        blocks = interrupted(cut(X, axis, 3), 4)  # the first is the probe
-        try:
-            path = fit(blocks, folder)
-        except Stop:
-            made += blocks.traffic.n_passes - 1
-        else:
-            made += blocks.traffic.n_passes - 1
-            break
-    assert made == n_passes - 1  # none was made twice
-    for name, value in vars(expected).items():
-        np.testing.assert_array_equal(getattr(path, name), value, err_msg=name)
-
-
-def test_a_checkpoint_of_an_array(tmp_path):
-    X, y = make_counts(3, 60, 12)
-    selector = L20Selector(4, checkpoint=tmp_path).fit(X, y)
-    assert len(list(tmp_path.iterdir())) >= 3
-    np.testing.assert_array_equal(selector.ranking_, L20Selector(4).fit(X, y).ranking_)
-    shuffled = np.random.default_rng(0).permutation(60)
-    other = L20Selector(4, checkpoint=tmp_path).fit(X[shuffled], y)  # the same means, the same labels, other pairs
-    np.testing.assert_array_equal(other.ranking_, L20Selector(4).fit(X[shuffled], y).ranking_)
-
-
 def test_blocks_of_an_array():
     X, y = make_counts(3, 60, 12)
     np.testing.assert_array_equal(L20Selector(4).fit(as_blocks(X), y).ranking_, L20Selector(4).fit(X, y).ranking_)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from libraries import array_api_failures
-from samples import INFORMATIVE, contents, make_data
+from samples import INFORMATIVE, make_data
 from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
 from sklearn.feature_selection import RFE, VarianceThreshold
@@ -275,101 +275,6 @@ def test_e23_processes_change_nothing():
         assert_same(fit(selector, data=(X, y)), parallel)
 
 
-def test_c1_an_interrupted_and_resumed_fit_is_an_uninterrupted_one(tmp_path):
-    X, y = make_data(0, 60, 20)
-    selector = L20Selector(3, solver=AHIHT(init="gaussian"), max_features=5)
-
-    def stop(progress):
-        if progress.n_done == 4:
-            raise KeyboardInterrupt
-
-    whole = fit(selector, data=(X, y), checkpoint=tmp_path / "whole")
-    with pytest.raises(KeyboardInterrupt):
-        fit(selector, data=(X, y), checkpoint=tmp_path / "resumed", callback=stop)
-    assert len(contents(tmp_path / "resumed")) == 4
-    resumed = fit(selector, data=(X, y), checkpoint=tmp_path / "resumed")
-    assert contents(tmp_path / "resumed") == contents(tmp_path / "whole")
-    assert len(contents(tmp_path / "whole")) == 10
-    for stable in (resumed, fit(selector, data=(X, y))):
-        assert_same(stable, whole)
-
-
-def test_c1_what_is_stored_is_not_computed_again(tmp_path, monkeypatch):
-    X, y = make_data(0, 60, 20)
-    whole = fit(data=(X, y), checkpoint=tmp_path)
-    files = sorted(tmp_path.iterdir())
-    before = contents(tmp_path)
-    files[2].write_bytes(files[2].read_bytes()[:-9])
-    files[5].unlink()
-    fits = []
-    original = L20Selector.fit
-    monkeypatch.setattr(L20Selector, "fit", lambda self, *args, **kwargs: fits.append(1) or original(self, *args, **kwargs))
-    assert_same(fit(data=(X, y), checkpoint=tmp_path), whole)
-    assert len(fits) == 2, "the damaged one and the missing one"
-    assert contents(tmp_path) == before
-    fit(data=(X, y), checkpoint=tmp_path, n_resamples=14, threshold=0.9, k=2, n_jobs=1, verbose=0)
-    assert len(fits) == 6, "four more, and neither threshold nor number needs a new fit"
-
-
-def test_c5_a_changed_configuration_or_other_data_are_computed_again(tmp_path):
-    X, y = make_data(0, 60, 20)
-    weights, groups = 1.0 + np.arange(60) % 2, np.arange(60) // 3
-    n_files = 0
-
-    def run(selector=None, X=X, y=y, sample_weight=None, groups=None, **parameters):
-        nonlocal n_files
-        parameters = {"n_resamples": 4, "random_state": 0} | parameters
-        stable = StabilitySelector(selector or L20Selector(3), checkpoint=tmp_path, **parameters)
-        stable.fit(X, y, sample_weight=sample_weight, groups=groups)
-        plain = clone(stable).set_params(checkpoint=None).fit(X, y, sample_weight=sample_weight, groups=groups)
-        assert_same(stable, plain)
-        n_new, n_files = len(contents(tmp_path)) - n_files, len(contents(tmp_path))
-        return n_new
-
-    changed = X.copy()
-    changed[17, 3] += 1e-12
-    swapped = y.copy()
-    swapped[[0, 1]] = (y[[0, 1]] + 1) % 3
-    assert run() == 4
-    assert run() == 0
-    for other in (
-        {"selector": L20Selector(4)},
-        {"selector": L20Selector(3, ridge=1.0)},
-        {"selector": methods.FisherScore(3)},
-        {"random_state": 1},
-        {"fraction": 0.4},
-        {"X": changed},
-        {"X": X.astype(np.float32)},
-        {"y": swapped},
-        {"sample_weight": weights},
-        {"groups": groups},
-        {"groups": groups // 2},
-    ):
-        assert run(**other) == 4, other
-        assert run(**other) == 0, other
-    assert run() == 0, "and the first ones are still there"
-
-
-def test_a_checkpoint_holds_every_order_of_all_features(tmp_path, monkeypatch):
-    """The limit on the size of a file leaves room for all features, whatever their numbers."""
-    X = np.random.default_rng(0).standard_normal((8, 20_000))
-    stable = StabilitySelector(FisherScore(20_000), n_resamples=2, random_state=0, checkpoint=tmp_path)
-    whole = clone(stable).fit(X, np.arange(8) % 2)
-    monkeypatch.setattr(FisherScore, "fit", None)  # nothing is computed again
-    again = clone(stable).fit(X, np.arange(8) % 2)
-    np.testing.assert_array_equal(again.orders_, whole.orders_)
-    assert again.sizes_.tolist() == [20_000, 20_000]
-
-
-def test_c2_a_checkpoint_that_cannot_be_written_is_refused_before_anything_is_computed(tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("")
-    monkeypatch.setattr(StabilitySelector, "_run", None)
-    with pytest.raises(OSError, match=r"checkpoint=.* cannot be written to"):
-        fit(checkpoint=tmp_path / "file")
-    with pytest.raises(TypeError, match="class_weight is a set, which a checkpoint cannot compare"):
-        fit(L20Selector(3, class_weight={1}), checkpoint=tmp_path)
-
-
 def test_weights_reach_the_selector():
     X, y = make_data(0, 60, 20)
     weights = np.random.default_rng(0).choice([0.0, 1.0, 5.0], 60)
@@ -499,7 +404,7 @@ def test_groups_are_counted_kept_and_dropped_together(sparse):
         fit(selector, 16, data=(X, y))
 
 
-def test_groups_of_a_selector_inside_another_and_of_a_checkpoint(tmp_path):
+def test_groups_of_a_selector_inside_another():
     X, y = grouped_data()
     inner = L20Selector(feature_groups=GROUPS)
     for selector in (

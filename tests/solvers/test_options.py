@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV
 
 from l20fs import AHIHT, HIHT, Forward, L20Classifier, L20Selector, Swap, paper_settings
 from l20fs.objective.least_squares import LeastSquares
-from l20fs.solvers import SOLVERS, Schedule, Solver, ahiht, forward, hiht, sbr, swap
+from l20fs.solvers import SOLVERS, Schedule, Solver, ahiht, forward, hiht, swap
 
 
 @pytest.mark.parametrize("name", SOLVERS)
