@@ -110,21 +110,6 @@ def a_folder_that_is_a_dangling_link(folder: Path) -> list[str]:
     return select(folder)
 
 
-@attack(r"a device, and only a regular file is replaced\. Leave -o out", code=2)
-def a_device_in_place_of_the_path(folder: Path) -> list[str]:
-    return ["path", table(folder), *SMALL, "-o", "/dev/full", "--force"]
-
-
-@attack(r"^The path is in .*new/path\.tsv", code=0)
-def a_path_into_a_new_folder(folder: Path) -> list[str]:
-    return ["path", table(folder), "--target", "type", "-o", str(folder / "new" / "path.tsv")]
-
-
-@attack(r"a symbolic link, and only a regular file is replaced\. Leave -o out", code=2)
-def the_path_to_standard_output(folder: Path) -> list[str]:
-    return ["path", table(folder), *SMALL, "-o", "/dev/stdout", "--force"]
-
-
 @attack(r"Results are in", code=0)
 def a_journal_that_leads_elsewhere(folder: Path) -> list[str]:
     (folder / "out").mkdir()
@@ -206,12 +191,6 @@ def a_panel_of_another_run(folder: Path) -> list[str]:
 def a_panel_that_is_meant(folder: Path) -> list[str]:
     edited(folder, "panel.json", b"\n", b"\n\n")
     return ["predict", str(folder / "out" / "panel.json"), table(folder)]
-
-
-@attack(r"warning: .*report.json is not the file that its run wrote", code=0)
-def a_report_with_another_title(folder: Path) -> list[str]:
-    edited(folder, "report.json", b"table.tsv", b"tumours")
-    return ["report", str(folder / "out")]
 
 
 @attack(r"changed after the run, .*: selection.tsv\. Use --force", code=2)

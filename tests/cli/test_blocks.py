@@ -184,25 +184,6 @@ def test_layers_and_other_solvers(folder, tmp_path, tight):
     assert len(select(folder, tmp_path / "ahiht", "csc.h5ad", "--method", "ahiht", "--include", "gene 1")) == 5
 
 
-def test_path_in_blocks(folder, tmp_path, monkeypatch, capsys):
-    assert run(["path", *arguments(folder, "csr.h5ad"), "-k", "6"]) == 0
-    whole = capsys.readouterr().out
-    monkeypatch.setattr(limits, "WORK", 10**9)
-    assert run(["path", *arguments(folder, "csr.h5ad"), "-k", "6"]) == 0
-    printed = capsys.readouterr()
-    assert [line.split("\t")[2:4] for line in printed.out.splitlines()] == [
-        line.split("\t")[2:4] for line in whole.splitlines()
-    ]
-    assert "plan C" in printed.err
-    assert run(["path", *arguments(folder, "csr.h5ad"), "-k", "3", "--certify"]) == 0
-    assert "gap" in capsys.readouterr().out
-    (tmp_path / "groups.tsv").write_text("gene 1\tA\ngene 2\tA\n")
-    groups = ["--feature-groups", str(tmp_path / "groups.tsv")]
-    assert run(["path", *arguments(folder, "csr.h5ad"), *groups]) == 2
-    assert "Or use --method ahiht" in capsys.readouterr().err
-    assert run(["path", *arguments(folder, "csr.h5ad"), *groups, "--method", "ahiht", "-k", "3"]) == 0
-
-
 def test_methods_that_need_the_table_get_it_or_say_so(folder, tmp_path, tight, capsys):
     assert len(select(folder, tmp_path / "fisher", "rows.npy", "--method", "FisherScore")) == 5
     assert "blocks" not in capsys.readouterr().err

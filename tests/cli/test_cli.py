@@ -18,7 +18,6 @@ from l20fs import L20Selector
 from l20fs.cli import load, run
 from l20fs.data import load_srbct, make_planted
 from l20fs.evaluation import judges
-from l20fs.methods import discover
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.report import Content, render
 
@@ -502,21 +501,6 @@ def test_another_file_is_not_a_path(results, tmp_path, content):
             np.savez(stream, alphas=np.zeros(3))
     with pytest.raises(ValueError, match=r"other\.npz"):
         SolutionPath.load(file)
-
-
-def test_methods_are_listed(capsys):
-    assert run(["methods"]) == 0
-    listed = capsys.readouterr().out
-    assert run(["methods", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
-    assert {"L20Selector", *discover()} == {row["name"] for row in rows}
-    for row in rows:
-        assert row["kind"] in ("filter", "wrapper", "embedded", "none")
-        assert row["cost"]
-        assert f"{row['name']}: {row['kind']}" in listed
-    by_name = {row["name"]: row for row in rows}
-    assert "ridge" in by_name["L20Selector"]["parameters"]
-    assert by_name["FisherScore"]["another_k"] == "same fit"
 
 
 def test_constant_columns_are_not_counted_among_the_panel_sizes(tmp_path, capsys):

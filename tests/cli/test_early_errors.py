@@ -33,7 +33,6 @@ def commands(data, place, tmp_path):
     return [
         ["select", data, "--target=type", "-o", place],
         ["compare", data, "--target=type", "-o", place],
-        ["path", data, "--target=type", "-o", os.path.join(place, "path.tsv")],
         ["predict", panel, data, "-o", place],
         ["validate", panel, data, "--target=type", "-o", place],
         ["reproduce", "accuracy", "-o", place],
@@ -82,7 +81,6 @@ def test_results_given_as_data(tmp_path, table, capsys):
     capsys.readouterr()
     for command in (
         ["select", str(results), "--target=type"],
-        ["path", f"{results}/"],
         ["compare", str(results), "-o", str(tmp_path / "out")],
         ["predict", str(results), str(results)],
     ):

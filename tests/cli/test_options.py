@@ -9,16 +9,14 @@ import pytest
 
 from l20fs.cli import run
 from l20fs.cli.options import DataOptions, SelectOptions
-from l20fs.cli.path import PathOptions, path
 from l20fs.cli.select import select
 
 
-@pytest.mark.parametrize(("command", "record"), [(select, SelectOptions), (path, PathOptions)])
-def test_records_and_commands_have_the_same_options_and_defaults(command, record):
-    given = command.make_context(command.name, ["table.csv"]).params
+def test_the_record_and_the_command_have_the_same_options_and_defaults():
+    given = select.make_context(select.name, ["table.csv"]).params
     del given["data"]
-    assert set(given) == {field.name for field in fields(record)}
-    assert record(**given) == record()
+    assert set(given) == {field.name for field in fields(SelectOptions)}
+    assert SelectOptions(**given) == SelectOptions()
 
 
 def test_options_that_only_methods_of_l20selector_take_are_filled_in_or_refused():
@@ -58,8 +56,8 @@ def test_options_cannot_be_changed():
         ),
         (["select", "srbct", "--n-jobs", "100000"], "'--n-jobs': 100000 is more than 1024: "),
         (["select", "srbct", "--seed", "4294967296"], "'--seed': 4294967296 is more than 4294967295: seeds have 32 bits."),
-        (["path", "srbct", "--robust-to", "2"], "'--robust-to': 2 is not in the range 0<=x<=1."),
-        (["path", "srbct", "--skip-rows", "1" + "0" * 12], "'--skip-rows': 1000000000000 is more than 1000000: "),
+        (["select", "srbct", "--robust-to", "2"], "'--robust-to': 2 is not in the range 0<=x<=1."),
+        (["select", "srbct", "--skip-rows", "1" + "0" * 12], "'--skip-rows': 1000000000000 is more than 1000000: "),
         (["compare", "srbct", "-o", "out", "--splits", "1" + "0" * 12], "'--splits': 1000000000000 is more than 10000: "),
         (["compare", "srbct", "-o", "out", "--sizes", "999999999"], "--sizes: '999999999' is not a number of features."),
         (["reproduce", "all", "-o", "out", "--n-jobs", "99999"], "'--n-jobs': 99999 is more than 1024: "),

@@ -263,11 +263,3 @@ def test_few_numbers_have_no_cross_validation_and_a_copy_of_the_target_is_told_o
     assert any("follows exactly from the feature 'a'" in text for text in found["warnings"])
     message = refused(capsys, tmp_path / "a.csv", "--target", "y", "--task", "regression", "--auto", "1se", code=3)
     assert "--auto 1se needs cross-validation" in message
-
-
-def test_the_path_of_a_regression(diabetes, capsys):
-    file, X, y = diabetes
-    assert run(["path", str(file), "--target", "progression", "--task", "regression", "-k", "3"]) == 0
-    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()[1:]]
-    path = L20Selector(3, max_features=3, task="regression").fit(X, y).path_
-    np.testing.assert_allclose([float(row[-1]) for row in rows], path.losses, rtol=1e-8)

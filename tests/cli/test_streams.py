@@ -116,8 +116,6 @@ def test_lists_panels_and_tables_come_from_pipes(data, tmp_path, capsys):
     with open_pipe(b"g1\ng2\n") as names, standard_input(data / "whole.tsv"):
         assert run(["validate", names, "-", "--target", "type", "-o", str(tmp_path / "validation")]) == 0
     assert json.loads((tmp_path / "validation" / "run.json").read_text())["arguments"]["panel"] == names
-    with open_pipe((data / "table.tsv").read_bytes()) as table:
-        assert run(["path", table, "--target", "type", "-k", "2"]) == 0
 
 
 def test_a_stream_that_stays_in_its_file_is_there_until_the_end(data, tmp_path, monkeypatch, temporary):

@@ -31,13 +31,9 @@ COMMANDS = {
     "select": "Select features from a table of samples, or from srbct, the built-in set.",
     "predict": "Predict new samples by the panel of a selection.",
     "validate": "Judge a panel, or a list of features from elsewhere, on labelled samples.",
-    "path": "Print a line per lambda, with the features that enter and leave.",
     "compare": "Compare methods on the same random splits of a table.",
-    "report": "Write the report page again, from stored results.",
-    "methods": "List the methods of this package, with reference, kind, parameters and cost.",
     "data": "List, describe and import the data sets of the paper.",
     "reproduce": "Reproduce the paper's tables and figures, beside the printed numbers.",
-    "completion": "Print a script that lets a shell complete commands and options.",
 }
 
 

@@ -33,7 +33,7 @@ MOST_LETTERS = 60
 )
 @click.option(
     "--methods",
-    help="Methods separated by commas (see `l20fs methods`; l2,0-FS is the paper's), or all.  [default: a quick handful]",
+    help="Methods separated by commas (l2,0-FS is the paper's), or all.  [default: a quick handful]",
 )
 @scoring_option
 @click.option("--sizes", help="Numbers of features, separated by commas.  [default: 5,10,20,50,100]")
@@ -151,7 +151,7 @@ def wanted_variants(methods: str | None, *, for_labels: bool) -> tuple[Variant, 
     try:
         return choose_variants(names, for_labels=for_labels)
     except PlanError as error:
-        raise click.UsageError(f"--methods: {error} `l20fs methods` lists all.") from error
+        raise click.UsageError(f"--methods: {error}") from error
 
 
 def parse_sizes(text: str) -> list[int]:

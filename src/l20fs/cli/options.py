@@ -306,7 +306,7 @@ model_options = together(
         type=MethodName(),
         default=DEFAULT_SOLVER,
         show_default=True,
-        help=f"{', '.join(SOLVERS)} (L20Selector), or any method of `l20fs methods` that looks at the labels.",
+        help=f"{', '.join(SOLVERS)} (L20Selector), or any method of l20fs.methods that looks at the labels.",
     ),
     click.option("--alpha", type=click.FloatRange(min=0, min_open=True), help="Stop the path at this lambda."),
     click.option(

@@ -81,11 +81,6 @@ def show(text: str) -> None:
     _write(f"{printable(text)}\n")
 
 
-def show_text(text: str) -> None:
-    """Print lines to stdout, which may have tabs; other control characters are escaped."""
-    _write(printable(text, kept="\n\t"))
-
-
 def show_json(value: Any) -> None:
     """Print a value as JSON to stdout, in ASCII and without control characters."""
     _write(json.dumps(value, indent=2).replace("\x7f", "\\u007f") + "\n")
