@@ -66,7 +66,7 @@ bench-gpu: $(VENV)/dev.stamp
 # a run, and the files of what fails are in build/fuzz. Half of the time is guided by coverage where atheris installs.
 SECONDS = 600
 FUZZ    = PYTHONPATH=tests OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m fuzz
-GUIDED  = a.csv turned.csv three.gct a.arff a.svm matrix.mtx a.npz a.mat a.xlsx a.parquet panel.json report.json
+GUIDED  = a.csv turned.csv three.gct a.arff a.svm matrix.mtx a.npz a.mat a.xlsx a.parquet panel.json
 fuzz: $(VENV)/fuzz.stamp
 ifdef FLIPS
 	$(FUZZ) --flips $(FLIPS) --jobs 2 $(if $(SEED),--seed $(SEED))

@@ -38,7 +38,7 @@ def run_quietly(arguments: list[str]) -> None:
 
 def results_of(folder: Path, command: str) -> None:
     """Make something that looks like the finished run of a command."""
-    names = {"select": "selection.tsv", "compare": "comparison.csv", "reproduce": "exhibits.json"}
+    names = {"select": "selection.tsv", "compare": "comparison.csv", "reproduce": "index.html"}
     (folder / "out").mkdir()
     (folder / "out" / names[command]).write_text("")
     (folder / "out" / "run.json").write_text(json.dumps({"command": command, "files": {}}))

@@ -21,7 +21,6 @@ from l20fs.cli.parameter_types import Names
 from l20fs.experiments.plan import load_plan
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.prediction.panel import Panel
-from l20fs.report.index import read_exhibits
 from l20fs.storage import streams
 from l20fs.storage.keyed_store import KeyedStore
 from l20fs.storage.regular_files import NotAFileError
@@ -92,7 +91,7 @@ def test_standard_input_is_read_as_a_file_and_resumed(data, tmp_path, capsys):
     runs = [json.loads(each["run.json"]) for each in (of_file, of_stream)]
     assert runs[0]["input"] == runs[1]["input"]
     assert runs[1]["arguments"]["data"] == "-"
-    assert b"standard input" in of_stream["report.json"]
+    assert b"standard input" in of_stream["report.html"]
     with standard_input(data / "values.tsv"):
         assert select("-", tmp_path / "stream", "--labels", data / "labels.txt", "--resume") == 2
 
@@ -234,5 +233,3 @@ def test_no_file_of_ours_is_waited_for(data, tmp_path):
         make(store.file(key))
         assert store.load(key) is None
         store.file(key).rmdir() if store.file(key).is_dir() else store.file(key).unlink()
-    os.mkfifo(tmp_path / "exhibits.json")
-    assert read_exhibits(tmp_path) == []

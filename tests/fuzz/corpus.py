@@ -22,13 +22,11 @@ import scipy.sparse as sp
 import zarr
 from lab_files import mat_73
 from panel_samples import fitted
-from report_samples import make_content
 
 from l20fs import Panel, SolutionPath
 from l20fs.blocks import extents, open_large
 from l20fs.data.readers import DataError, MissingPackageError, UnknownColumnError, read_table
 from l20fs.prediction.panel_file import content_hash
-from l20fs.report import Content
 from l20fs.storage.keyed_store import KeyedStore
 from l20fs.storage.regular_files import LargeFileError, NotAFileError
 
@@ -140,13 +138,9 @@ def _blocks(file: Path) -> Any:
 def _own_files(folder: Path) -> list[Target]:
     panel, model, _, _ = fitted()
     (_new(folder / "panel.json") / "panel.json").write_text(panel.to_json())
-    (_new(folder / "report.json") / "report.json").write_text(
-        make_content(k=3, k_max=4, n_classes=3, n_features=9).to_json()
-    )
     model.path_.save(_new(folder / "path.npz") / "path.npz")
     targets = [
         Target("panel.json", lambda place: Panel.load(place / "panel.json"), (ValueError,), _sealed_panel),
-        Target("report.json", lambda place: Content.from_json((place / "report.json").read_bytes()), (ValueError,)),
         Target("path.npz", lambda place: SolutionPath.load(place / "path.npz"), (ValueError,)),
     ]
     values: dict[str, Any] = {

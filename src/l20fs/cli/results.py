@@ -92,7 +92,6 @@ def write_results(output: ResultFolder, findings: Findings, content: Content) ->
     if panel is not None:
         writers["panel.json"] = text_writer(panel.to_json())
         content = replace(content, panel=numbers_for_page(panel, content))
-    writers["report.json"] = text_writer(content.to_json() + "\n")
     writers["report.html"] = text_writer(render(content))
     return output.write(writers, findings.provenance)
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from l20fs.cli.select_content import Panel
     from l20fs.cli.select_findings import Findings
     from l20fs.data.readers import Samples
-    from l20fs.report.content import Stability
+    from l20fs.report.measures import Stability
 
 SHOWN_SIZES = (1, 2, 5, 10, 20, 50, 100)
 MOST_ROWS_SHOWN = 20

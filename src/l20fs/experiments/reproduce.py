@@ -17,7 +17,8 @@ from l20fs.experiments.plan import Plan, load_plan
 from l20fs.experiments.runner import RunProgress, run
 from l20fs.experiments.tables import csv_writer
 from l20fs.experiments.traces import traces
-from l20fs.report.index import Exhibit, page_writers
+from l20fs.report.formats import text_writer
+from l20fs.report.index import PAGE, Exhibit, write_page
 from l20fs.storage.files import Writer
 from l20fs.storage.result_folder import ResultFolder, versions
 from l20fs.text import joined
@@ -95,7 +96,7 @@ class Reproduction:
             else:
                 self.note(f"{name}: none of its data sets is here; left out.")
         if made:
-            files |= page_writers(self.folder.path, made, files)
+            files[PAGE] = text_writer(write_page(self.folder.path, made, files))
         if files:
             self.folder.write(files, {"versions": versions()})
         return made

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, BinaryIO
 
 from l20fs.report.formats import text_writer
-from l20fs.report.spreadsheets import BYTE_ORDER_MARK, for_a_spreadsheet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,20 +27,6 @@ def write_rows(rows: Iterable[Iterable[str]], separator: str = "\t") -> str:
         cells = [_quoted(text) if to_quote.search(text) else text for text in row]
         lines.append(separator.join(cells) if cells != [""] else '""')
     return "".join(f"{line}\n" for line in lines)
-
-
-def write_tsv(rows: Iterable[Iterable[str]], *, for_spreadsheets: bool = False) -> str:
-    r"""Return rows of texts, the names of the columns first, as tab-separated lines.
-
-    Examples
-    --------
-    >>> write_tsv([["feature", "coef_a"], ["SEPT2", "-1"]], for_spreadsheets=True)
-    "\ufefffeature\tcoef_a\n'SEPT2\t-1\n"
-    """
-    lines = [list(row) for row in rows]
-    if for_spreadsheets and lines:
-        lines = [[for_a_spreadsheet(text, name) for text, name in zip(line, lines[0], strict=True)] for line in lines]
-    return BYTE_ORDER_MARK * for_spreadsheets + write_rows(lines)
 
 
 def write_frame(frame: pd.DataFrame, separator: str = "\t", float_format: str = ".10g") -> str:

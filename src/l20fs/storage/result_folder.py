@@ -61,8 +61,8 @@ def _each(*stems: str) -> tuple[str, ...]:
 #: Of each command; the names in ``kept`` are those of folders, with a pattern of the files in them.
 LAYOUTS = {
     "select": Layout(
-        ("selection.tsv", "path.npz", "cv.tsv", "stability.tsv", "panel.json", "report.json", "report.html", RUN),
-        ("selection.tsv", "panel.json", "report.json"),
+        ("selection.tsv", "path.npz", "cv.tsv", "stability.tsv", "panel.json", "report.html", RUN),
+        ("selection.tsv", "panel.json"),
         {"stability": "resample-*.json", "passes": "pass-*.npz", "folds": "fold-*.npz"},
     ),
     "compare": Layout(
@@ -77,11 +77,11 @@ LAYOUTS = {
     "predict": Layout(("predictions.tsv", RUN), ("predictions.tsv",)),
     "reproduce": Layout(
         (
-            *("rows.csv", "traces.csv", "exhibits.json", "index.html", RUN),
+            *("rows.csv", "traces.csv", "index.html", RUN),
             *_each("summary", "datasets", "time", "repeats", "convergence", "accuracy-*", "curves-*", "lambda-*"),
             *_each("initialisation-*", "solvers-*", "readings-*", "ranks-*"),
         ),
-        ("exhibits.json",),
+        ("traces.csv", "index.html"),
         {"cells": CELLS},
         is_repeatable=True,
         accumulates=True,
