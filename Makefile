@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 DATA   ?= ../shared/data
 
-.PHONY: demo test test-foreign lint types docs test-interop kills bench bench-scale bench-gpu bench-peers bench-rows bench-exact bench-defaults fuzz clean
+.PHONY: demo test test-foreign lint types docs test-interop bench bench-scale bench-gpu bench-peers bench-rows bench-exact bench-defaults fuzz clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/l20fs select srbct -o build/demo --force
@@ -41,11 +41,6 @@ test-interop: .venv-docs/stamp
 	$(PYTHON) -m venv .venv-docs
 	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check -e ".[cli,h5ad,io,dask,onnx]" -r docs/requirements.txt
 	touch $@
-
-# Runs that are killed at random moments and called again; a few minutes.
-KILLS ?= 60
-kills: $(VENV)/dev.stamp
-	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python tests/kills.py $(KILLS)
 
 bench: $(VENV)/dev.stamp
 	$(BIN)/python benchmarks/path_cost.py

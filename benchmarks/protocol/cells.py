@@ -191,7 +191,7 @@ class CellFile:
 
     def drop(self, unwanted: Callable[[dict[str, Any]], bool]) -> None:
         kept = [json.dumps(cell) + "\n" for cell in self.cells if not unwanted(cell)]
-        write_atomically(self.path, lambda stream: stream.write("".join(kept).encode()))
+        write_atomically(self.path, "".join(kept))
 
     def of(self, name: str, splits: Iterable[int]) -> list[dict[str, Any]]:
         """Return the cells of a configuration; the last one where a split has several."""

@@ -7,11 +7,7 @@ import os
 import pickle
 import re
 import shutil
-import signal
-import subprocess
-import sys
 import warnings
-from pathlib import Path
 
 import anndata
 import numpy as np
@@ -22,7 +18,7 @@ import zarr
 from cli_samples import RESULTS, contents, page_data, read_tsv
 from platforms import needs_posix
 
-from l20fs.blocks import FileBlocks, PassCache, open_large
+from l20fs.blocks import FileBlocks, open_large
 from l20fs.blocks.file_guard import ChangedFileError, FileGuard
 from l20fs.cli import run
 from l20fs.data.readers import DataError, limits, read_table
@@ -170,7 +166,7 @@ def test_the_result_is_that_of_the_whole_table(folder, tmp_path, name, monkeypat
     pages = [page_data(place) for place in (whole, blocks)]
     for key in ("features", "confusion", "substitutes", "strips"):
         assert pages[1][key] == pages[0][key], key
-    assert {file.split("-")[0] for file in contents(blocks)} == {*RESULTS, "stability.tsv", "stability/resample"}
+    assert contents(blocks).keys() == RESULTS | {"stability.tsv"}
 
 
 def test_layers_and_other_solvers(folder, tmp_path, tight):
@@ -368,41 +364,36 @@ def overwrite(place, is_same=False):
 
 
 def run_with_change(folder, tmp_path, name, monkeypatch, change):
-    """Run select with a change of the file before its second pass; return the exit code and the numbers of kept passes."""
+    """Run select with a change of the file before its second pass, and return the exit code."""
     source, changed = folder / name, tmp_path / name
     shutil.copytree(source, changed) if source.is_dir() else shutil.copy(source, changed)
-    n_passes, n_kept, fit = [], [], FileBlocks.total
+    n_passes, fit = [], FileBlocks.total
 
     def total(blocks, kernel, *rest):
         n_passes.append(kernel.__name__)
         if len(n_passes) == 2:
-            n_kept.append(len(list((tmp_path / "out" / "passes").iterdir())))
             change(changed)
         return fit(blocks, kernel, *rest)
 
     monkeypatch.setattr(FileBlocks, "total", total)
-    code = run(["select", str(changed), *arguments(folder, name)[1:], "-o", str(tmp_path / "out")])
-    return code, n_kept[0]
+    return run(["select", str(changed), *arguments(folder, name)[1:], "-o", str(tmp_path / "out")])
 
 
 @pytest.mark.parametrize("name", ["rows.npy", "csr.h5ad", "array.zarr"])
 def test_a_file_that_changes_while_it_is_read_is_refused(folder, tmp_path, name, monkeypatch, tight, capsys):
-    """Nothing of it is kept: a resumed run must not take what was read of the other version."""
     monkeypatch.setattr(FileGuard, "verify", FileGuard.check)  # the passes alone notice it
-    code, n_kept = run_with_change(folder, tmp_path, name, monkeypatch, overwrite)
-    assert code == 3
+    assert run_with_change(folder, tmp_path, name, monkeypatch, overwrite) == 3
     assert (
         f"error: {name} was changed while it was read. Wait until it is complete and start again." in capsys.readouterr().err
     )
-    assert len(list((tmp_path / "out" / "passes").iterdir())) == n_kept
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_change_that_no_time_shows_is_found_before_results_are_written(folder, tmp_path, monkeypatch, tight, capsys):
     monkeypatch.setattr(FileGuard, "check", lambda guard: None)
-    code, _ = run_with_change(folder, tmp_path, "rows.npy", monkeypatch, overwrite)
-    assert code == 3
+    assert run_with_change(folder, tmp_path, "rows.npy", monkeypatch, overwrite) == 3
     assert "rows.npy was changed while it was read" in capsys.readouterr().err
-    assert not (tmp_path / "out" / "run.json").exists()
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("name", ["rows.npy", "array.zarr"])
@@ -412,7 +403,7 @@ def test_another_time_mode_or_name_is_no_other_content(folder, tmp_path, name, m
         place.chmod(0o755)
         place.rename(place.with_suffix(".moved")) if place.is_file() else None
 
-    assert run_with_change(folder, tmp_path, name, monkeypatch, touch)[0] == 0
+    assert run_with_change(folder, tmp_path, name, monkeypatch, touch) == 0
 
 
 def test_without_a_hash_the_time_of_change_needs_a_reason(folder, tmp_path):
@@ -442,79 +433,3 @@ def test_a_file_that_is_replaced_as_a_whole_is_the_old_one_for_this_run(folder, 
     np.save(tmp_path / "y.npy", np.zeros((N_CELLS, N_GENES), dtype=np.float32))
     os.replace(tmp_path / "y.npy", tmp_path / "x.npy")
     np.testing.assert_array_equal(blocks[:, [1]], before)
-
-
-def test_passes_are_kept_of_fits_that_are_few(folder, tmp_path, monkeypatch, tight):
-    """The fit and the folds share their passes; halves keep what they found, not what they read."""
-    made = []
-    monkeypatch.setattr("l20fs.design.PassCache", lambda *given: made.append(PassCache(*given)) or made[-1])
-    more = ("--stability", "4", "--auto", "best", "--nested")
-    assert run(["select", *arguments(folder, "csr.h5ad"), "-o", str(tmp_path / "out"), *more]) == 0
-    assert len(made) == 1
-
-
-# Runs that were killed
-
-# Forks, so that the interpreter starts once: for each line with a number of passes and a command, a child runs the command
-# and dies after that many passes; its exit status is printed.
-KILLED = """
-import json, os, signal, sys
-from l20fs.cli import run
-from l20fs.data.readers import limits
-from l20fs.storage import keyed_store
-limits.WORK = 10**9
-write = keyed_store.write_atomically
-def write_and_die(*arguments):
-    global n_left
-    write(*arguments)
-    n_left -= 1
-    if n_left == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-keyed_store.write_atomically = write_and_die
-for line in sys.stdin:
-    n_left, command = json.loads(line)
-    child = os.fork()
-    if child == 0:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        os._exit(run(command))
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-"""
-
-
-@pytest.fixture
-def killer():
-    """Return a function that runs a command in another process until it dies, and returns its exit status."""
-    pipe = subprocess.PIPE
-    with subprocess.Popen([sys.executable, "-c", KILLED], stdin=pipe, stdout=pipe, stderr=pipe, text=True) as server:
-
-        def start(n_passes, command):
-            server.stdin.write(json.dumps([n_passes, command]) + "\n")
-            server.stdin.flush()
-            return int(server.stdout.readline())
-
-        yield start
-        server.communicate()
-
-
-@needs_posix
-def test_a_run_that_was_killed_goes_on_where_it_was(folder, tmp_path, capsys, killer):
-    command = ["select", *arguments(folder, "csr.h5ad"), "-k", "5"]
-
-    def start(n_passes, output, *more):
-        return killer(n_passes, [*command, "-o", str(output), *more])
-
-    assert start(0, tmp_path / "whole") == 0
-    expected = contents(tmp_path / "whole")
-    assert set(expected) == RESULTS
-    output = tmp_path / "out"
-    assert start(3, output) == -signal.SIGKILL
-    kept = set(Path(output / "passes").iterdir())
-    assert len(kept) == 3
-    assert run([*command, "-o", str(output)]) == 2
-    assert "holds a run that was not finished. Use --resume to go on, or --force to begin anew" in capsys.readouterr().err
-    assert start(2, output, "--resume") == -signal.SIGKILL
-    assert len(set(Path(output / "passes").iterdir()) - kept) == 2
-    assert start(0, output, "--resume") == 0
-    found = contents(output)
-    assert set(found) == RESULTS, "what was kept is gone"
-    assert found == expected

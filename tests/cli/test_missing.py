@@ -140,7 +140,6 @@ def test_every_split_of_a_comparison_fills_in_by_its_training_samples(file, rule
     filled = Dataset("gaps", imputer.transform(table.X_before), table.y)
     expected, found = compute(cell, filled), compute(cell, data)
     assert expected | {"fit_seconds": 0} == found | {"fit_seconds": 0}
-    assert len({data.digest, filled.digest, Dataset("gaps", table.X, table.y).digest}) == 3
     assert not np.isin(train, test).any()
 
 

@@ -102,13 +102,13 @@ def test_tables_take_no_markup(capsys):
     assert plain("[red]" + "x" * 10_000).plain == "[red]" + "x" * 495 + "…"
 
 
-def test_bars_take_no_markup(monkeypatch, tmp_path):
+def test_bars_take_no_markup(monkeypatch):
     drawn = io.StringIO()
     console = Console(file=drawn, force_terminal=True, color_system=None, width=400, legacy_windows=False)
     monkeypatch.setattr(output, "Console", lambda **options: console)
     with working(f"Reading {HOSTILE}"):
         pass
-    with cell_bars(tmp_path):
+    with cell_bars():
         pass
     shown = re.sub(r"\x1b\[[0-9?;]*[A-Za-z]", "", drawn.getvalue())
     assert "Reading \\x1b]0;t\\x07" in shown

@@ -182,7 +182,6 @@ def test_every_supervised_method_is_taken(quick_table, capsys):
         (["--auto", "best", "--alpha", "1"], "one of the two"),
         (["--auto", "most"], "most"),
         (["--nested"], "--auto"),
-        (["--resume"], "-o DIR"),
         (["--open"], "-o DIR"),
         (["--stability", "7"], "even number"),
         (["--stability", "0"], "--stability"),
@@ -403,12 +402,12 @@ def test_more_features_than_the_page_shows(tmp_path, capsys):
 
 
 def test_without_a_folder_the_page_is_not_built(table, tmp_path, monkeypatch, capsys):
-    from l20fs.cli import select_content
+    from l20fs.cli import results
 
     def refuse(findings):
         raise AssertionError("nobody asked for a page")
 
-    monkeypatch.setattr(select_content, "build_content", refuse)
+    monkeypatch.setattr(results, "build_content", refuse)
     assert run(["select", table, "--target", "type", "-k", "3"]) == 0
     capsys.readouterr()
     assert run(["select", table, "--target", "type", "-k", "3", "-o", str(tmp_path / "out")]) == 1

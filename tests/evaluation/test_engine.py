@@ -12,14 +12,14 @@ from samples import make_data
 from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import make_scorer, mean_absolute_error
+from sklearn.metrics import get_scorer, make_scorer, mean_absolute_error
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold
 from sklearn.neighbors import KNeighborsClassifier
 
 from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV
 from l20fs.evaluation.engine import Samples, evaluate, score_sizes, select
 from l20fs.evaluation.folds import Fold, make_folds
-from l20fs.evaluation.judges import FittedEstimator, NearestNeighbours, OwnModel, RefittedRule, accuracy
+from l20fs.evaluation.judges import FittedEstimator, NearestNeighbours, OwnModel, RefittedRule
 from l20fs.evaluation.predictions import predictions_by_k
 from l20fs.experiments.cells import Dataset
 from l20fs.experiments.plan import parse_plan
@@ -27,7 +27,7 @@ from l20fs.experiments.protocol import paper_split
 from l20fs.experiments.runner import run
 from l20fs.methods import ESFS, MRMR, FisherScore
 
-SIZES = [1, 2, 4, 7]
+SIZES, ACCURACY = [1, 2, 4, 7], get_scorer("accuracy")
 
 
 def noisy(seed=0):
@@ -126,7 +126,7 @@ def test_any_selector_with_any_estimator(selector):
     def make(k):
         return clone(selector).set_params(n_features_to_select=k)
 
-    judge = FittedEstimator(LogisticRegression(), accuracy)
+    judge = FittedEstimator(LogisticRegression(), ACCURACY)
     for container in (np.asarray, sp.csr_array) if selector.takes_sparse else (np.asarray,):
         found = score_sizes([selector], Samples(container(X), y), folds, SIZES, judge, on_path=id)
         np.testing.assert_allclose(found.values[0], slow_scores(make, folds, score_on))
@@ -228,7 +228,7 @@ def test_selectors_samples_and_folds_stay_as_they_were():
     state = {name: value for name, value in vars(selector).items() if not name.startswith("_")}
     samples, folds = Samples(X, y, weights), make_folds(3, X, y, None, classify=True)
     before = X.copy(), y.copy(), weights.copy()
-    scores = score_sizes([selector], samples, folds, SIZES, OwnModel(accuracy), on_path=id)
+    scores = score_sizes([selector], samples, folds, SIZES, OwnModel(ACCURACY), on_path=id)
     assert scores.values.shape == (1, 3, 4)
     assert {name: vars(selector)[name] for name in state} == state
     for old, new in zip(before, (X, y, weights), strict=True):
@@ -240,13 +240,13 @@ def test_several_selectors_come_in_order_whoever_computes_them():
     samples, folds = Samples(X, y), make_folds(3, X, y, None, classify=True)
     selectors, seen = [L20Classifier(ridge=ridge) for ridge in (0.1, 10.0)], []
     one, two = (
-        score_sizes(selectors, samples, folds, SIZES, OwnModel(accuracy), on_path=seen.append, n_jobs=n) for n in (1, 2)
+        score_sizes(selectors, samples, folds, SIZES, OwnModel(ACCURACY), on_path=seen.append, n_jobs=n) for n in (1, 2)
     )
     assert seen == [1, 2, 3, 4, 5, 6] * 2
     np.testing.assert_array_equal(one.values, two.values)
     for selector, values in zip(selectors, one.values, strict=True):
         np.testing.assert_array_equal(
-            score_sizes([selector], samples, folds, SIZES, OwnModel(accuracy), on_path=id).values[0], values
+            score_sizes([selector], samples, folds, SIZES, OwnModel(ACCURACY), on_path=id).values[0], values
         )
     assert (one.values[0] != one.values[1]).any()
 

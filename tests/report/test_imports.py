@@ -14,7 +14,7 @@ SOURCE = Path(l20fs.__file__).parent
 REPORT = sorted((SOURCE / "report").glob("*.py"))
 
 #: What report/ may import besides the standard library: metrics for their names; pandas for type checkers only.
-ALLOWED = {"jinja2", "l20fs.evaluation.metrics", "l20fs.report", "l20fs.storage", "l20fs.text"}
+ALLOWED = {"jinja2", "l20fs.evaluation.metrics", "l20fs.report", "l20fs.text"}
 FOR_TYPES = {"pandas"}
 
 #: Modules of experiments/ that arrange and word numbers, and methods of pandas and NumPy that would make new ones.

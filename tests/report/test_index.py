@@ -36,7 +36,7 @@ def test_reproduce_makes_a_page_of_all_that_is_in_the_folder(tmp_path):
     (tmp_path / ".summary.md.part").write_text("half a fi")
     (tmp_path / "foreign.html").write_bytes(b"\xff<p>")
     for _ in range(2):  # the page itself is no exhibit
-        result = CliRunner().invoke(reproduce, ["datasets", "-o", str(tmp_path), "--force"])
+        result = CliRunner().invoke(reproduce, ["datasets", "-o", str(tmp_path)])
         assert result.exit_code == 0, result.output
     assert str(tmp_path / "index.html") in result.stderr
     page = (tmp_path / "index.html").read_text(encoding="utf-8")

@@ -91,7 +91,7 @@ def run(arguments: list[str]) -> int:
         except (SystemExit, GeneratorExit):
             raise
         except BaseException as error:  # Rust libraries panic with exceptions that are no Exception
-            return end_with(error, words, is_debug=is_debug)
+            return end_with(error, is_debug=is_debug)
     return 0
 
 
@@ -108,13 +108,13 @@ def without_debug(arguments: list[str]) -> tuple[list[str], bool]:
     return words + arguments[end:], len(words) < end
 
 
-def end_with(error: BaseException, arguments: list[str], *, is_debug: bool) -> int:
+def end_with(error: BaseException, *, is_debug: bool) -> int:
     """Say why a command ended, and return the exit code."""
     match error:
         case click.exceptions.Exit():
             return error.exit_code
         case KeyboardInterrupt() | click.Abort():
-            text, code = message_of(error, arguments)
+            text, code = message_of(error)
             note(text)
             return code
         case click.UsageError():

@@ -158,7 +158,6 @@ class SelectOptions(DataOptions, ModelOptions):
     seed: int = 0
     as_json: bool = False
     force: bool = False
-    resume: bool = False
     open_page: bool = False
 
 

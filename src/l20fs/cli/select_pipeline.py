@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +16,6 @@ from l20fs.cli import NothingSelectedError
 from l20fs.cli.load import make_selector, nuisances_of, refuse_for_blocks
 from l20fs.cli.options import SelectOptions
 from l20fs.cli.output import WarningLog, log_of_blocks, note, progress, stated_warnings, working
-from l20fs.cli.results import FOLDS, PASSES, RESAMPLES
 from l20fs.cli.select_findings import Findings
 from l20fs.cli.select_sentences import data_warnings, warn_of_few_folds
 from l20fs.data.readers import DataError, Samples
@@ -28,7 +26,6 @@ from l20fs.estimators.feasibility import possible_sizes
 from l20fs.estimators.panels import largest_k, ranked_units
 from l20fs.evaluation.choice import choose, choose_each, is_at_limit, search_limits, search_sizes
 from l20fs.evaluation.corrected_score import Estimate, corrected_score, fixed_score
-from l20fs.evaluation.fold_store import FoldStore
 from l20fs.evaluation.metrics import METRICS, Metric
 from l20fs.evaluation.predictions import JUDGES, Nested, Predictions, nested_scores, predictions_by_k
 from l20fs.evaluation.target_summary import Classes, TargetSummary, summarise
@@ -41,9 +38,8 @@ from l20fs.typing import Array
 MOST_COMPARED = 5000
 
 
-def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str, Any], folder: Path | None) -> Findings:
-    """Run all steps that the options ask for; passes, folds and resamples are kept in ``folder``."""
-    checkpoints = Checkpoints.of(folder, provenance)
+def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str, Any]) -> Findings:
+    """Run all steps that the options ask for."""
     log = WarningLog(samples.notes)
     targets = summarise(samples.y)
     metric = targets.metric if options.scoring == "auto" else METRICS[options.scoring]
@@ -57,17 +53,17 @@ def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str
         note(f"All features are selected: they are no more than {DEFAULT_N_FEATURES}. Choose fewer: -k N, or --auto 1se.")
     early = [text for text in (warn_of_few_folds(samples, targets),) if text]
     tell_warnings(early)
-    found = search(samples, options, targets, metric, log, checkpoints)
+    found = search(samples, options, targets, metric, log)
     selector, units, k, rule, predictions, limit, score, shared = found
     nested = None
     if options.nested and predictions is not None:
-        nested = cross_validate_choice(selector, samples, predictions, metric, options, checkpoints.folds)
+        nested = cross_validate_choice(selector, samples, predictions, metric, options)
     stability = None
     if options.stability:
         if shared is not None:
             shared.expect([])  # no further folds: halves need the memory of what is kept for them
         with log.step():
-            stability = resample(selector, k, samples, options, checkpoints.resamples)
+            stability = resample(selector, k, samples, options)
     atlas = None
     if options.atlas is not None:
         with working("All near-optimal panels"):
@@ -106,19 +102,6 @@ def tell_warnings(texts: Sequence[str]) -> None:
         note(f"warning: {text}")
 
 
-class Checkpoints(NamedTuple):
-    """Places in which a run keeps its passes over a file, folds and resamples; None: it keeps none."""
-
-    passes: Path | None = None
-    folds: FoldStore | None = None
-    resamples: Path | None = None
-
-    @classmethod
-    def of(cls, folder: Path | None, run: dict[str, Any]) -> Checkpoints:
-        """Return those in an output folder, for a run of these data, options and versions."""
-        return cls() if folder is None else cls(folder / PASSES, FoldStore(folder / FOLDS, run), folder / RESAMPLES)
-
-
 class Search(NamedTuple):
     """A fit to all samples, its cross-validation, the number of features and its score.
 
@@ -142,11 +125,10 @@ def search(
     targets: TargetSummary,
     metric: Metric,
     log: WarningLog,
-    checkpoints: Checkpoints,
 ) -> Search:
     """Fit and cross-validate; with --auto further and further while the best number of features lies at the limit."""
     for limit in limits_to_try(samples, options):
-        found = fit_and_validate(samples, options, targets, max(limit, largest_k(len(targets))), log, checkpoints)
+        found = fit_and_validate(samples, options, targets, max(limit, largest_k(len(targets))), log)
         if found.predictions is None:
             return found
         refuse_missing_probabilities(found.predictions, metric)
@@ -209,13 +191,12 @@ def fit_and_validate(
     targets: TargetSummary,
     largest: int,
     log: WarningLog,
-    checkpoints: Checkpoints,
 ) -> Search:
     """Fit on all samples and cross-validate all numbers of features up to ``largest``, and the requested one."""
     n_features = samples.X.shape[1]
     k, rule = wanted_k(n_features, options)
     max_features = min(n_features, max(k, largest))
-    selector = make_selector(samples, options, max_features, checkpoints.passes)
+    selector = make_selector(samples, options, max_features)
     # Another method gives a ranking, of which the best k are taken; only the path knows an end before that.
     selector.set_params(n_features_to_select=k if isinstance(selector, L20Selector) else max_features)
     if isinstance(selector, L20Selector) and selector.constraints is not None and rule != "asked":
@@ -229,7 +210,7 @@ def fit_and_validate(
     if k > len(units):
         k, rule = len(units), "alpha" if options.alpha is not None else rule
     sizes = sizes_to_try(selector, k, min(largest, len(units)))
-    predictions = cross_validate(selector, samples, targets, sizes, options, checkpoints.folds, X)
+    predictions = cross_validate(selector, samples, targets, sizes, options, X)
     return Search(selector, units, k, rule, predictions, shared=X)
 
 
@@ -237,7 +218,7 @@ def shared_file(selector: BaseSelector, samples: Samples, targets: TargetSummary
     """Return a file that is read in blocks so that the fit and the folds share their passes; None for any other X."""
     if not (selector.takes_parts and samples.preprocess is None and is_blocks(samples.X)):
         return None
-    shared = share_samples(samples.X, getattr(selector, "checkpoint", None))
+    shared = share_samples(samples.X)
     if targets.n_folds(samples.groups) > 1:
         folds = targets.folds(samples.groups, seed=options.seed)
         shared.expect([*(fold.train for fold in folds), np.arange(len(samples.y))])
@@ -285,7 +266,6 @@ def cross_validate(
     targets: TargetSummary,
     sizes: Sequence[int],
     options: SelectOptions,
-    store: FoldStore | None,
     shared: Part | None = None,
 ) -> Predictions | None:
     """Predict all samples with the selection inside each fold; None if there are too few for folds."""
@@ -306,7 +286,6 @@ def cross_validate(
             preprocess=samples.preprocess,
             n_jobs=number_of_jobs(samples, options),
             on_fold=advance,
-            store=store,
         )
 
 
@@ -316,13 +295,12 @@ def cross_validate_choice(
     outer: Predictions,
     metric: Metric,
     options: SelectOptions,
-    store: FoldStore | None,
 ) -> Nested:
     """Repeat the choice of the number of features inside each fold."""
     assert options.auto is not None
     with stated_warnings(), progress("Nested cross-validation", len(outer.folds)) as advance:
         return nested_scores(
-            without_checkpoint(selector),
+            selector,
             samples.X_before,
             samples.y,
             outer.up_to(options.max_features or outer.sizes[-1]),
@@ -335,22 +313,18 @@ def cross_validate_choice(
             preprocess=samples.preprocess,
             n_jobs=number_of_jobs(samples, options),
             on_fold=advance,
-            store=store,
         )
 
 
-def resample(
-    selector: BaseSelector, k: int, samples: Samples, options: SelectOptions, resamples: Path | None
-) -> StabilitySelector:
+def resample(selector: BaseSelector, k: int, samples: Samples, options: SelectOptions) -> StabilitySelector:
     """Repeat the selection of k features on halves of the samples, as all of them were prepared: nothing is scored."""
     assert options.stability is not None
     with progress("Stability", options.stability) as advance:
         stability = StabilitySelector(
-            without_checkpoint(selector).set_params(n_features_to_select=k),
+            clone(selector).set_params(n_features_to_select=k),
             n_resamples=options.stability,
             random_state=options.seed,
             n_jobs=options.n_jobs,
-            checkpoint=resamples,
             callback=lambda _: advance(),
         )
         own = {"groups": samples.groups, "adjust_for": nuisances_of(samples)}
@@ -369,12 +343,6 @@ def list_panels(selector: BaseSelector, k: int, samples: Samples, eps: float | s
 def number_of_jobs(samples: Samples, options: SelectOptions) -> int:
     """Return the number of parallel fits; 1 for a file in blocks."""
     return 1 if isinstance(samples.X, FileBlocks) else options.n_jobs
-
-
-def without_checkpoint(selector: BaseSelector) -> BaseSelector:
-    """Return an unfitted copy that keeps no checkpoint: there are too many fits to keep what each reads."""
-    copy = clone(selector)
-    return copy.set_params(checkpoint=None) if isinstance(copy, L20Selector) else copy
 
 
 def describe_protocol(predictions: Predictions | None, samples: Samples) -> str | None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, BinaryIO
-
-from l20fs.report.formats import text_writer
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,11 +38,6 @@ def write_frame(frame: pd.DataFrame, separator: str = "\t", float_format: str = 
     """
     columns = [_texts(frame.iloc[:, place], float_format) for place in range(frame.shape[1])]
     return write_rows([map(str, frame.columns), *zip(*columns, strict=True)], separator)
-
-
-def frame_writer(frame: pd.DataFrame, separator: str = "\t", float_format: str = ".10g") -> Callable[[BinaryIO], object]:
-    """Return a function that writes a frame into an open file as :func:`write_frame` does."""
-    return text_writer(write_frame(frame, separator, float_format))
 
 
 def join_names(names: Iterable[str]) -> str:
