@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 DATA   ?= ../shared/data
 
-.PHONY: demo test mutants test-foreign lint types docs test-interop kills bench-scale bench-gpu bench-peers bench-rows bench-exact bench-defaults fuzz clean
+.PHONY: demo test mutants test-foreign lint types docs test-interop bench-scale bench-gpu bench-peers bench-rows bench-exact bench-defaults fuzz clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/l20fs select srbct -o build/demo --force
@@ -46,11 +46,6 @@ test-interop: .venv-docs/stamp
 	.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check -e ".[cli,h5ad,io,dask,onnx]" -r docs/requirements.txt
 	touch $@
 
-# Runs that are killed at random moments and called again; a few minutes.
-KILLS ?= 60
-kills: $(VENV)/dev.stamp
-	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python tests/kills.py $(KILLS)
-
 # Files up to 2.6 GB are written to the temporary folder.
 bench-scale: $(VENV)/dev.stamp
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/scale.py
@@ -63,7 +58,7 @@ bench-gpu: $(VENV)/dev.stamp
 # a run, and the files of what fails are in build/fuzz. Half of the time is guided by coverage where atheris installs.
 SECONDS = 600
 FUZZ    = PYTHONPATH=tests OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m fuzz
-GUIDED  = a.csv turned.csv three.gct a.arff a.svm matrix.mtx a.npz a.mat a.xlsx a.parquet panel.json report.json
+GUIDED  = a.csv turned.csv three.gct a.arff a.svm matrix.mtx a.npz a.mat a.xlsx a.parquet panel.json
 fuzz: $(VENV)/fuzz.stamp
 ifdef FLIPS
 	$(FUZZ) --flips $(FLIPS) --jobs 2 $(if $(SEED),--seed $(SEED))

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 import csv
+import json
 import os
+import re
 import subprocess
 import sys
+import zlib
 
 import numpy as np
 
 from l20fs.data import make_planted
 
 #: What a run without stability selection writes.
-RESULTS = {"selection.tsv", "path.npz", "cv.tsv", "panel.json", "report.json", "report.html", "run.json"}
+RESULTS = {"selection.tsv", "path.npz", "cv.tsv", "panel.json", "report.html", "run.json"}
 
 
 def write_table(file, X, labels, names=None, cells=None):
@@ -43,6 +47,13 @@ def contents(folder):
 def read_tsv(file):
     with open(file, newline="", encoding="utf-8") as stream:
         return list(csv.DictReader(stream, delimiter="\t"))
+
+
+def page_data(folder):
+    """Return what the report page of a folder holds for its script."""
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    found = json.loads(re.search(r'<script[^>]* id="content"[^>]*>(.*?)</script>', page, re.DOTALL)[1])
+    return found | json.loads(zlib.decompress(base64.b64decode(found["packed"])))
 
 
 def start(*arguments, environment=None, **options):

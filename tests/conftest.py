@@ -21,7 +21,7 @@ settings.register_profile("l20fs", deadline=None, derandomize=IN_CI, max_example
 settings.load_profile("l20fs")
 
 #: The first needs atheris, and instruments what it imports; the others are programs that fork.
-collect_ignore = ["fuzz/guided.py"] if IS_POSIX else ["fuzz", "attacks/runner.py", "kills.py"]
+collect_ignore = ["fuzz/guided.py"] if IS_POSIX else ["fuzz", "attacks/runner.py"]
 
 DATA = Path(os.environ.get("L20FS_DATA", Path(__file__).parents[2] / "shared" / "data"))
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import re
+
 import numpy as np
 import pandas as pd
 
@@ -18,8 +22,10 @@ from l20fs.report import (
     Roc,
     Stability,
     Strips,
+    spreadsheets,
 )
 from l20fs.report.confusion import confused_pairs
+from l20fs.report.delimited import write_rows
 
 #: Names that are markup, script, formulas or hard to write in a line (fault R1 and C7).
 EVIL = [
@@ -271,6 +277,19 @@ def evil_content():
         further=[Curve(EVIL[1], content.curves[0].mean, content.curves[0].error)],
         provenance={name: name for name in EVIL},
     )
+
+
+def for_spreadsheets(text):
+    """Return a table as the page writes it for spreadsheets: with a mark of its encoding, and names that stay names."""
+    [header, *rows] = csv.reader(io.StringIO(text, newline=""), delimiter="\t")
+    number, converted = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.I), re.compile(spreadsheets.PATTERN, re.I)
+
+    def safe(cell, column):
+        is_number = column not in spreadsheets.NAMES and number.fullmatch(cell)
+        return f"'{cell}" if converted.match(cell) and not is_number else cell
+
+    lines = [header, *rows]
+    return "\ufeff" + write_rows([[safe(*pair) for pair in zip(line, header, strict=True)] for line in lines])
 
 
 def comparison():

@@ -69,3 +69,8 @@ def random_rows(draw, complete=False):
     if not complete and draw(st.booleans()):
         rows = [row for row in rows if (row["fold"] is None and seed.random() < 0.9) or seed.random() < 0.8] or rows
     return as_rows(rows)
+
+
+def read_rows(file):
+    """Read the rows.csv of a comparison."""
+    return pd.read_csv(file, dtype={"fold": "Int64", "n_nonzero": "Int64"})

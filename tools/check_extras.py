@@ -36,8 +36,9 @@ PathDisplay.from_estimator(selector).figure_.savefig("path.png")
 """,
     "cli": """
 import subprocess, sys
-subprocess.run([sys.executable, "-m", "l20fs", "select", "srbct", "-k", "5", "-o", "out"], check=True, capture_output=True)
-assert "<html" in open("out/report.html", encoding="utf-8").read()
+for given in (["select", "srbct", "-k", "5"], ["compare", "srbct", "--methods=FisherScore", "--sizes=5", "--splits=2"]):
+    subprocess.run([sys.executable, "-m", "l20fs", *given, "-o", given[0]], check=True, capture_output=True)
+    assert "<html" in open(f"{given[0]}/report.html", encoding="utf-8").read()
 """,
     "h5ad": """
 import anndata

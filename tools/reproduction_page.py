@@ -15,10 +15,10 @@ from pathlib import Path
 import pandas as pd
 
 from l20fs.experiments.claims import CLAIMS, describe_claim
-from l20fs.experiments.summary import CLAIMS_TITLE
+from l20fs.experiments.repeats import repeats, repeats_beside_published
+from l20fs.experiments.summary import CLAIMS_TITLE, summary
 from l20fs.report.document import Block, Heading
 from l20fs.report.formats import write_markdown
-from l20fs.report.index import read_exhibits
 
 ROOT = Path(__file__).parents[1]
 
@@ -48,19 +48,19 @@ def main() -> None:
 
 def said_about(folder: Path) -> dict[str, str]:
     """Return the summary below headings of this page, and what is said about each figure beside it."""
-    [summary] = [exhibit for exhibit in read_exhibits(folder) if exhibit.name == "summary"]
+    rows = pd.read_csv(folder / "rows.csv", dtype={"fold": "Int64", "n_nonzero": "Int64"}, low_memory=False)
+    tables = {name: group.drop(columns="plan") for name, group in rows.groupby("plan", sort=False)}
+    tables["traces"] = pd.read_csv(folder / "traces.csv")
+    repeated = repeats_beside_published(repeats(tables["repeats"]))
     kept: list[Block] = []
     is_kept = False
-    for block in summary.text:
+    for block in summary(tables["accuracy"], repeated=repeated, others=tables):
         if isinstance(block, Heading):  # the title goes, and so do the claims, which stand beside their figures
             is_kept = block.level == 2 and block.text != CLAIMS_TITLE
             block = Heading(block.text, level=3)
         if is_kept:
             kept.append(block)
     words = {"summary": write_markdown(kept).strip()}
-    rows = pd.read_csv(folder / "rows.csv", dtype={"fold": "Int64", "n_nonzero": "Int64"}, low_memory=False)
-    tables = {name: group.drop(columns="plan") for name, group in rows.groupby("plan", sort=False)}
-    tables["traces"] = pd.read_csv(folder / "traces.csv")
     for name in CLAIMS:
         shown = "convergence" if name == "traces" else name
         words[f"{shown}_words"] = write_markdown(describe_claim(name, tables[name])).strip()

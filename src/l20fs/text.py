@@ -138,18 +138,18 @@ def first_of(number: int) -> str:
     return "" if number == 1 else "first "
 
 
-def printable(text: str, most: int | None = None, kept: str = "") -> str:
-    r"""Escape what a terminal would obey, or show otherwise than it is, but for ``kept`` signs; cut a long text short.
+def printable(text: str, most: int | None = None) -> str:
+    r"""Escape what a terminal would obey, or show otherwise than it is; cut a long text short.
 
     Examples
     --------
-    >>> printable("a\x1b[31m\u202eb\n"), printable("β\n", kept="\n"), printable("abcdef", 3)
-    ('a\\x1b[31m\\u202eb\\n', 'β\n', 'abc…')
+    >>> printable("a\x1b[31m\u202eb\n"), printable("abcdef", 3)
+    ('a\\x1b[31m\\u202eb\\n', 'abc…')
     """
     shown = text if most is None or len(text) <= most else f"{text[:most]}…"
     if shown.isprintable():
         return shown
-    kept += "\xa0\u202f"  # blanks that do not break lines
+    kept = "\xa0\u202f"  # blanks that do not break lines
     return "".join(x if x.isprintable() or x in kept else x.encode("unicode_escape").decode() for x in shown)
 
 

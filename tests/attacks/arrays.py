@@ -30,7 +30,7 @@ def npz(folder: Path, method: int = zipfile.ZIP_DEFLATED, **entries: bytes) -> l
     with zipfile.ZipFile(folder / "a.npz", "w", method) as archive:
         for name, content in ({"y": npy("|u1", (20,), LABELS.tobytes())} | entries).items():
             archive.writestr(f"{name}.npy", content)
-    return ["path", str(folder / "a.npz")]
+    return ["select", str(folder / "a.npz")]
 
 
 SMALL = npy("<f8", (20, 2), np.arange(40.0).tobytes())
@@ -97,7 +97,7 @@ def sparse_with_a_trillion_columns(folder: Path) -> list[str]:
     }
     np.savez(folder / "a.npz", format=b"csr", **parts)
     (folder / "labels.txt").write_text("u\nv\n" * 10)
-    return ["path", str(folder / "a.npz"), "--labels", str(folder / "labels.txt")]
+    return ["select", str(folder / "a.npz"), "--labels", str(folder / "labels.txt")]
 
 
 @attack(r"needs about .* of memory", cap=64 * MIB)
@@ -119,12 +119,12 @@ def honest_arrays_below_the_cap(folder: Path) -> list[str]:
     X = np.random.default_rng(0).standard_normal((50, 90_000)).astype(np.float32)
     X[:, 0] += 3 * (np.arange(50) % 2)
     np.savez(folder / "a.npz", X=X, y=np.arange(50) % 2, feature_names=[f"g{j}" for j in range(90_000)])
-    return ["path", str(folder / "a.npz")]
+    return ["select", str(folder / "a.npz")]
 
 
 def matlab(folder: Path, **variables: Any) -> list[str]:
     savemat(folder / "a.mat", {"X": np.ones((20, 3)), "Y": LABELS} | variables, do_compression=True)
-    return ["path", str(folder / "a.mat")]
+    return ["select", str(folder / "a.mat")]
 
 
 @attack(r"needs about .* of memory", cap=64 * MIB)
@@ -151,7 +151,7 @@ def matlab_dimensions_that_lie(folder: Path) -> list[str]:
 def parquet(folder: Path, **columns: Any) -> list[str]:
     n_rows = len(next(iter(columns.values())))
     pq.write_table(pa.table({"type": pa.array(["u", "v"] * (n_rows // 2))} | columns), folder / "a.parquet")
-    return ["path", str(folder / "a.parquet"), "--target", "type"]
+    return ["select", str(folder / "a.parquet"), "--target", "type"]
 
 
 @attack(r"needs about .* of memory", cap=32 * MIB)

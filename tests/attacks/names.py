@@ -1,4 +1,4 @@
-"""Names that no text can hold, reports and panels that are not what they seem, and a number without sense."""
+"""Names that no text can hold, panels that are not what they seem, and a number without sense."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 from panel_samples import fitted
-from report_samples import make_content
 
 from attacks import attack
 from l20fs.prediction.panel_file import content_hash
 
-NO_PAGE = r"^error: .*report\.json: .*Run `l20fs select` again with --force\.$"
 NO_PANEL = r"^error: '.*panel\.json': "
 
 
@@ -37,55 +35,6 @@ def half_a_character_in_a_class(folder: Path) -> list[str]:
 @attack(r"^error: table\.npz: 'a\\x00b' cannot be the name of a feature")
 def nul_in_a_feature(folder: Path) -> list[str]:
     return arrays(folder, feature_names=np.array(["a\0b", *"bcdefgh"]))
-
-
-def report(folder: Path, text: str) -> list[str]:
-    """Write a report.json."""
-    (folder / "report.json").write_text(text)
-    return ["report", str(folder)]
-
-
-def changed_report(folder: Path, **changes: Any) -> list[str]:
-    """Write a report.json with other values."""
-    return report(folder, json.dumps(json.loads(make_content(k=2, k_max=3).to_json()) | changes))
-
-
-@attack(NO_PAGE)
-def report_with_a_huge_number(folder: Path) -> list[str]:
-    return changed_report(folder, chance=-1e308)
-
-
-@attack(NO_PAGE)
-def report_with_nan(folder: Path) -> list[str]:
-    return changed_report(folder, chance=float("nan"))
-
-
-@attack(NO_PAGE)
-def report_of_other_types(folder: Path) -> list[str]:
-    return changed_report(folder, features=[{"g": []}] * 3)
-
-
-@attack(NO_PAGE)
-def report_that_is_too_deep(folder: Path) -> list[str]:
-    return report(folder, "[" * 100_000)
-
-
-@attack(NO_PAGE)
-def report_of_one_long_text(folder: Path) -> list[str]:
-    return report(folder, json.dumps("x" * 5_000_000))
-
-
-@attack(r"report\.json: this is not a report file")
-def report_that_is_no_text(folder: Path) -> list[str]:
-    (folder / "report.json").write_bytes(b"\xff\xfe\x00{")
-    return ["report", str(folder)]
-
-
-@attack(r"report\.json: this is not a report file")
-def report_larger_than_any(folder: Path) -> list[str]:
-    with open(folder / "report.json", "wb") as stream:
-        stream.truncate(2**40)  # a file of holes takes no space
-    return ["report", str(folder)]
 
 
 def changed_panel(folder: Path, **changes: Any) -> list[str]:

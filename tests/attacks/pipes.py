@@ -43,7 +43,7 @@ def endless_device_by_a_link(folder: Path) -> list[str]:
 
 @attack(r"error: /dev/full: a device")
 def full_device(folder: Path) -> list[str]:
-    return ["path", "/dev/full", "--target", "type"]
+    return ["select", "/dev/full", "--target", "type"]
 
 
 @attack(r"error: socket: a socket")
@@ -118,12 +118,6 @@ def list_to_validate_is_a_device(folder: Path) -> list[str]:
 def panel_in_a_folder_is_a_pipe(folder: Path) -> list[str]:
     os.mkfifo(folder / "panel.json")
     return ["predict", str(folder), table(folder)]
-
-
-@attack(r"has no report.json", code=2)
-def report_is_a_pipe(folder: Path) -> list[str]:
-    os.mkfifo(folder / "report.json")
-    return ["report", str(folder)]
 
 
 @attack(r"error: .*set\.npz: a pipe, where a regular file is needed")

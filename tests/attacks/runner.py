@@ -27,7 +27,6 @@ def load_everything() -> None:
 
     import l20fs.cli.compare
     import l20fs.cli.load
-    import l20fs.cli.path
     import l20fs.cli.predict
     import l20fs.cli.select
     import l20fs.cli.select_pipeline

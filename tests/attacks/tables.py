@@ -17,7 +17,7 @@ ROWS = "u,1.5\nv,2.5\n"
 
 def text(folder: Path, content: str, name: str = "table.csv") -> list[str]:
     (folder / name).write_text(content)
-    return ["path", str(folder / name), "--target", "type"]
+    return ["select", str(folder / name), "--target", "type"]
 
 
 def packed(folder: Path, start: bytes, repeated: bytes, number: int) -> list[str]:
@@ -25,7 +25,7 @@ def packed(folder: Path, start: bytes, repeated: bytes, number: int) -> list[str
     file = folder / "table.csv.gz"
     part = gzip.compress(repeated * 100_000, 1)
     file.write_bytes(gzip.compress(start) + part * (number // 100_000))
-    return ["path", str(file), "--target", "type"]
+    return ["select", str(file), "--target", "type"]
 
 
 @attack(r"needs about .* of memory", cap=64 * MIB)
@@ -78,14 +78,14 @@ def a_tall_table_below_the_cap(folder: Path) -> list[str]:
 @attack(r"labels.csv: needs about .* of memory", cap=64 * MIB)
 def labels_without_end(folder: Path) -> list[str]:
     (folder / "labels.csv").write_text("name,type\n" + "a,u\n" * 1_000_000)
-    return ["path", text(folder, "name,a\n" + ROWS)[1], "--labels", str(folder / "labels.csv")]
+    return ["select", text(folder, "name,a\n" + ROWS)[1], "--labels", str(folder / "labels.csv")]
 
 
 @attack(r"labels.csv.gz: needs about .* of memory", cap=64 * MIB)
 def labels_without_end_in_gzip(folder: Path) -> list[str]:
     packed(folder, b"name,type\n", b"a,u\n", 100_000_000)
     (folder / "table.csv.gz").rename(folder / "labels.csv.gz")
-    return ["path", text(folder, "name,a\n" + ROWS)[1], "--labels", str(folder / "labels.csv.gz")]
+    return ["select", text(folder, "name,a\n" + ROWS)[1], "--labels", str(folder / "labels.csv.gz")]
 
 
 @attack(r"'type' has 100000 characters in line 2. Labels and groups have at most 1000", cap=256 * MIB)
@@ -107,14 +107,14 @@ def a_list_of_names_without_end(folder: Path) -> list[str]:
 @attack(r"states 9999999 features, but has 40 values", cap=64 * MIB)
 def a_feature_number_of_ten_million(folder: Path) -> list[str]:
     (folder / "a.svm").write_text("".join(f"{i % 2} {i % 9 + 1}:1 9999999:3\n" for i in range(20)))
-    return ["path", str(folder / "a.svm")]
+    return ["select", str(folder / "a.svm")]
 
 
 def matrix_market(folder: Path, sizes: str) -> list[str]:
     (folder / "matrix.mtx").write_text(f"%%MatrixMarket matrix coordinate real general\n{sizes}\n1 1 1\n")
     (folder / "features.tsv").write_text("a\nb\n")
     (folder / "labels.txt").write_text("u\nv\n")
-    return ["path", str(folder), "--labels", str(folder / "labels.txt")]
+    return ["select", str(folder), "--labels", str(folder / "labels.txt")]
 
 
 @attack(r"are no numbers of rows, columns and entries", cap=64 * MIB)
@@ -161,7 +161,7 @@ def sheet(folder: Path, cells: str, *, place: str = SHEET, texts: str = "", meth
         entries[LINKS] = entries[LINKS].replace(SHEET, place)
         for name, content in entries.items():
             book.writestr(name, content)
-    return ["path", str(folder / "a.xlsx"), "--target", "type"]
+    return ["select", str(folder / "a.xlsx"), "--target", "type"]
 
 
 FAR = r"cells as far as row 10\d{5}, column 16\d{3}"

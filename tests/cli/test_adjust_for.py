@@ -1,4 +1,4 @@
-"""--adjust-for: columns of the table or of the labels, in select, path, validate and compare."""
+"""--adjust-for: columns of the table or of the labels, in select, validate and compare."""
 
 from __future__ import annotations
 
@@ -85,11 +85,9 @@ def test_folds_predict_hospitals_that_they_have_not_seen(folder, tmp_path, monke
     assert scores["2"] == pytest.approx(right / 90)
 
 
-def test_path_validate_and_compare_adjust(folder, tmp_path, monkeypatch, capsys):
+def test_validate_and_compare_adjust(folder, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     common = ["--target", "type", "--adjust-for", "hospital", "--ignore", "age,bmi"]
-    assert run(["path", "table.csv", *common, "-k", "1"]) == 0
-    assert "\tg1\t" in capsys.readouterr().out
     assert run(["validate", "genes.txt", "table.csv", "table.csv", *common, "-o", str(tmp_path / "list")]) == 0
     said = json.loads((tmp_path / "list" / "run.json").read_text())
     assert said["arguments"]["adjust_for"] == ["hospital"]

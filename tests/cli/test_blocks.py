@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import zarr
-from cli_samples import RESULTS, contents, read_tsv
+from cli_samples import RESULTS, contents, page_data, read_tsv
 from platforms import needs_posix
 
 from l20fs.blocks import FileBlocks, open_large
@@ -163,12 +163,10 @@ def test_the_result_is_that_of_the_whole_table(folder, tmp_path, name, monkeypat
     for file in ("selection.tsv", "cv.tsv", "stability.tsv"):
         expected, found = (pd.read_csv(folder / file, sep="\t") for folder in (whole, blocks))
         pd.testing.assert_frame_equal(found, expected, check_exact=False, rtol=1e-4)
-    reports = [json.loads((place / "report.json").read_text()) for place in (whole, blocks)]
-    for key in ("answer", "sentences", "warnings", "heat", "heat_groups", "confusion", "substitutes", "strips"):
-        assert reports[1][key] == reports[0][key], key
-    nearest = [(report["lookup"]["names"], report["lookup"]["nearest"]) for report in reports]
-    assert nearest[1] == nearest[0]
-    assert set(contents(blocks)) == {*RESULTS, "stability.tsv"}
+    pages = [page_data(place) for place in (whole, blocks)]
+    for key in ("features", "confusion", "substitutes", "strips"):
+        assert pages[1][key] == pages[0][key], key
+    assert contents(blocks).keys() == RESULTS | {"stability.tsv"}
 
 
 def test_layers_and_other_solvers(folder, tmp_path, tight):
@@ -178,25 +176,6 @@ def test_layers_and_other_solvers(folder, tmp_path, tight):
     for column in ("coef_NK", "coef_B cell"):
         np.testing.assert_allclose([float(r[column]) for r in plain], [2 * float(r[column]) for r in twice], rtol=1e-3)
     assert len(select(folder, tmp_path / "ahiht", "csc.h5ad", "--method", "ahiht", "--include", "gene 1")) == 5
-
-
-def test_path_in_blocks(folder, tmp_path, monkeypatch, capsys):
-    assert run(["path", *arguments(folder, "csr.h5ad"), "-k", "6"]) == 0
-    whole = capsys.readouterr().out
-    monkeypatch.setattr(limits, "WORK", 10**9)
-    assert run(["path", *arguments(folder, "csr.h5ad"), "-k", "6"]) == 0
-    printed = capsys.readouterr()
-    assert [line.split("\t")[2:4] for line in printed.out.splitlines()] == [
-        line.split("\t")[2:4] for line in whole.splitlines()
-    ]
-    assert "plan C" in printed.err
-    assert run(["path", *arguments(folder, "csr.h5ad"), "-k", "3", "--certify"]) == 0
-    assert "gap" in capsys.readouterr().out
-    (tmp_path / "groups.tsv").write_text("gene 1\tA\ngene 2\tA\n")
-    groups = ["--feature-groups", str(tmp_path / "groups.tsv")]
-    assert run(["path", *arguments(folder, "csr.h5ad"), *groups]) == 2
-    assert "Or use --method ahiht" in capsys.readouterr().err
-    assert run(["path", *arguments(folder, "csr.h5ad"), *groups, "--method", "ahiht", "-k", "3"]) == 0
 
 
 def test_methods_that_need_the_table_get_it_or_say_so(folder, tmp_path, tight, capsys):
@@ -385,7 +364,7 @@ def overwrite(place, is_same=False):
 
 
 def run_with_change(folder, tmp_path, name, monkeypatch, change):
-    """Run select with a change of the file before its second pass; return the exit code."""
+    """Run select with a change of the file before its second pass, and return the exit code."""
     source, changed = folder / name, tmp_path / name
     shutil.copytree(source, changed) if source.is_dir() else shutil.copy(source, changed)
     n_passes, fit = [], FileBlocks.total
@@ -407,13 +386,14 @@ def test_a_file_that_changes_while_it_is_read_is_refused(folder, tmp_path, name,
     assert (
         f"error: {name} was changed while it was read. Wait until it is complete and start again." in capsys.readouterr().err
     )
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_change_that_no_time_shows_is_found_before_results_are_written(folder, tmp_path, monkeypatch, tight, capsys):
     monkeypatch.setattr(FileGuard, "check", lambda guard: None)
     assert run_with_change(folder, tmp_path, "rows.npy", monkeypatch, overwrite) == 3
     assert "rows.npy was changed while it was read" in capsys.readouterr().err
-    assert not (tmp_path / "out" / "run.json").exists()
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("name", ["rows.npy", "array.zarr"])

@@ -6,10 +6,9 @@ import json
 
 import numpy as np
 import pytest
-from cli_samples import planted, read_tsv, with_lonely, write_table
+from cli_samples import page_data, planted, read_tsv, with_lonely, write_table
 
 from l20fs.cli import run
-from l20fs.report import Content
 
 COSTS = "feature\tcost\ng0\t3\nnobody\t7\n"
 
@@ -57,17 +56,16 @@ def test_select_says_the_constraints_and_meets_them(table, tmp_path, capsys):
         ("--exclusive", "g0,g1,g2,g3,g4\n", None),
     ],
 )
-def test_path_reads_sets_and_exclusive_features(table, tmp_path, capsys, option, text, expected):
+def test_sets_and_exclusive_features_are_read(table, tmp_path, capsys, option, text, expected):
     given = write(tmp_path, text)
     extra = [] if expected is None else ["--min-per-class", "1"]
-    assert run(["path", table[0], "--target", "type", "-k", "3", option, given, *extra]) == 0
-    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()[1:]]
-    entered = {row[2] for row in rows}
+    assert run(["select", table[0], "--target", "type", "-k", "3", option, given, *extra, "--json"]) == 0
+    selected = set(json.loads(capsys.readouterr().out)["selected"])
     if expected is None:
-        assert len(entered & {"g0", "g1", "g2", "g3", "g4"}) < 2
+        assert len(selected & {"g0", "g1", "g2", "g3", "g4"}) < 2
     else:
-        assert expected & entered
-        assert "g2" in entered
+        assert expected & selected
+        assert "g2" in selected
 
 
 @pytest.mark.parametrize(
@@ -88,7 +86,7 @@ def test_path_reads_sets_and_exclusive_features(table, tmp_path, capsys, option,
     ],
 )
 def test_files_without_sense_are_refused(table, tmp_path, capsys, option, text, message):
-    assert run(["path", table[0], "--target", "type", option, write(tmp_path, text)]) == 2
+    assert run(["select", table[0], "--target", "type", option, write(tmp_path, text)]) == 2
     assert message in capsys.readouterr().err
 
 
@@ -96,14 +94,13 @@ def test_page_begins_with_the_least_panel(table, tmp_path):
     given, out = write(tmp_path, "A\tg0\nA\tg1\nB\tg2\nC\tg5\n"), tmp_path / "out"
     wishes = ["-k", "5", "--min-per-class", "1", "--sets", given]
     assert run(["select", table[0], "--target", "type", *wishes, "-o", str(out)]) == 0
-    content = Content.from_json((out / "report.json").read_text())
-    assert content.k_min == 3
     assert 'id="k-range" min="3"' in (out / "report.html").read_text()
-    assert content.failure_costs[0][0] == content.failure_costs[2][0]  # what is required is always there
+    costs = page_data(out)["failure_costs"]
+    assert costs[0][0] == costs[2][0]  # what is required is always there
 
 
 def test_what_cannot_be_met_is_told_in_one_line(table, capsys):
-    assert run(["path", table[0], "--target", "type", "-k", "5", "--min-per-class", "4"]) != 0
+    assert run(["select", table[0], "--target", "type", "-k", "5", "--min-per-class", "4"]) != 0
     assert "error: --min-per-class 4" in capsys.readouterr().err.splitlines()[-1]
     assert run(["select", table[0], "--target", "type", "--min-per-class", "1", "--method", "ahiht"]) == 2
     assert "--min-per-class does not go with --method ahiht." in capsys.readouterr().err

@@ -33,7 +33,6 @@ def commands(data, place, tmp_path):
     return [
         ["select", data, "--target=type", "-o", place],
         ["compare", data, "--target=type", "-o", place],
-        ["path", data, "--target=type", "-o", os.path.join(place, "path.tsv")],
         ["predict", panel, data, "-o", place],
         ["validate", panel, data, "--target=type", "-o", place],
         ["reproduce", "accuracy", "-o", place],
@@ -48,7 +47,7 @@ def test_a_folder_that_is_or_lies_below_a_file(tmp_path, table, capsys, place):
         code = run(command)
         said = capsys.readouterr().err
         assert code in (1, 2), command
-        assert "is a file" in said
+        assert f"{tmp_path / 'file'} is no folder. Name another folder." in said
     assert (tmp_path / "file").read_text() == "mine"
 
 
@@ -74,25 +73,6 @@ def test_a_folder_without_permission(tmp_path, table, capsys):
         os.chmod(place, 0o500)
         assert run(["select", table, "--target=type", "-o", os.path.join(place, "out")]) == 1
         assert "cannot be written to (Permission denied)" in capsys.readouterr().err
-
-
-def test_results_given_as_data(tmp_path, table, capsys):
-    results = tmp_path / "results"
-    assert run(["select", table, "--target=type", "-k", "2", "-o", str(results)]) == 0
-    capsys.readouterr()
-    for command in (
-        ["select", str(results), "--target=type"],
-        ["path", f"{results}/"],
-        ["compare", str(results), "-o", str(tmp_path / "out")],
-        ["predict", str(results), str(results)],
-    ):
-        assert run(command) == 2
-        said = capsys.readouterr().err
-        page = results / "report.html"
-        assert f"{results}/ holds results of `l20fs select`. Open {page}, or give the table of samples." in said
-    (tmp_path / "comparison.csv").write_text("")
-    assert run(["select", str(tmp_path)]) == 2
-    assert "holds results of `l20fs compare`. Give the table of samples." in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("no_work")
@@ -127,9 +107,8 @@ def test_reproduce_without_its_data(tmp_path, capsys, arguments, message):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("command", [["compare", "srbct"], ["reproduce", "accuracy"]], ids=lambda words: words[0])
-def test_without_matplotlib_the_extra_is_named_before_any_work(tmp_path, capsys, monkeypatch, command):
+def test_without_matplotlib_the_extra_is_named_before_any_work(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("l20fs.cli.folder.find_spec", {"matplotlib": None}.get)
-    assert run([*command, "-o", str(tmp_path / "out")]) == 2
+    assert run(["reproduce", "accuracy", "-o", str(tmp_path / "out")]) == 2
     assert "The figures need matplotlib, which is not installed: pip install 'l20fs[cli,plots]'" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 
 import numpy as np
@@ -60,10 +61,10 @@ def test_scores_of_select_are_those_of_a_pipeline_in_each_fold(file, tmp_path, r
     predicted = slow_twin(X, LABELS, folds, IMPUTERS[rule], 3)
     scores = pd.read_csv(tmp_path / "out" / "cv.tsv", sep="\t").set_index("n_features")["linear"]
     assert scores[3] == pytest.approx(accuracy_score(LABELS, predicted))
-    content = json.loads((tmp_path / "out" / "report.json").read_text())
+    page = html.unescape((tmp_path / "out" / "report.html").read_text())
     n_missing, n_features = int(np.isnan(X).sum()), int(np.isnan(X).any(axis=0).sum())
-    assert any(f"{n_missing} values of {n_features} features are missing" in text for text in content["warnings"])
-    assert any("3 of the 3 selected features had missing values: 'g" in text for text in content["warnings"])
+    assert f"{n_missing} values of {n_features} features are missing" in page
+    assert "3 of the 3 selected features had missing values: 'g" in page
     stored = json.loads((tmp_path / "out" / "run.json").read_text())["input"]
     assert stored["missing"] == {"values": n_missing, "features": n_features}
     # The panel was made from filled values, and predicts samples with gaps.
@@ -139,7 +140,6 @@ def test_every_split_of_a_comparison_fills_in_by_its_training_samples(file, rule
     filled = Dataset("gaps", imputer.transform(table.X_before), table.y)
     expected, found = compute(cell, filled), compute(cell, data)
     assert expected | {"fit_seconds": 0} == found | {"fit_seconds": 0}
-    assert len({data.digest, filled.digest, Dataset("gaps", table.X, table.y).digest}) == 3
     assert not np.isin(train, test).any()
 
 

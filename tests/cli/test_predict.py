@@ -220,7 +220,7 @@ def test_results_are_not_overwritten_unless_asked(capsys, tmp_path, results, new
     assert set(contents(out)) == {"predictions.tsv", "run.json"}
     before = contents(out)
     refused(capsys, 2, "holds results already", results, new, "-o", out)
-    refused(capsys, 2, "holds results of `l20fs select`", results, new, "-o", results, "--force")
+    refused(capsys, 2, "holds results already (run.json)", results, new, "-o", results)
     assert run(["predict", str(results), str(new), "-o", str(out), "--force"]) == 0
     assert contents(out) == before
     stored = json.loads((out / "run.json").read_text())

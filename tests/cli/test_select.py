@@ -5,18 +5,16 @@ from __future__ import annotations
 import html
 import json
 import os
-import shutil
 import stat
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from cli_samples import RESULTS, contents, planted, read_tsv, start, with_lonely, write_table
-from samples import SOLVERS, make_many_classes
+from cli_samples import RESULTS, contents, page_data, planted, read_tsv, start, with_lonely, write_table
+from samples import make_many_classes
 
 from l20fs import L20Selector, L20SelectorCV, StabilitySelector
 from l20fs.cli import run
@@ -27,7 +25,6 @@ from l20fs.evaluation.corrected_score import wilson
 from l20fs.evaluation.folds import make_stratified_folds
 from l20fs.evaluation.predictions import nested_scores, predictions_by_k
 from l20fs.methods import discover
-from l20fs.report import Content
 from l20fs.text import with_interval
 
 
@@ -185,7 +182,6 @@ def test_every_supervised_method_is_taken(quick_table, capsys):
         (["--auto", "best", "--alpha", "1"], "one of the two"),
         (["--auto", "most"], "most"),
         (["--nested"], "--auto"),
-        (["--resume"], "-o DIR"),
         (["--open"], "-o DIR"),
         (["--stability", "7"], "even number"),
         (["--stability", "0"], "--stability"),
@@ -376,80 +372,6 @@ def test_the_page_is_opened(quick_table, tmp_path):
         == 0
     )
     assert seen.read_text().strip() == (output / "report.html").as_uri()
-    seen.unlink()
-    assert start("report", str(output), "--open", environment=environment).returncode == 0
-    assert seen.read_text().strip() == (output / "report.html").as_uri()
-
-
-def test_the_page_is_made_again_from_stored_results(quick_table, tmp_path, capsys):
-    output = tmp_path / "out"
-    assert run(["select", quick_table, "--target", "type", "-o", str(output)]) == 0
-    before = contents(output)
-    for name in RESULTS - {"report.json"}:
-        (output / name).unlink()
-    capsys.readouterr()
-    assert run(["report", str(output)]) == 0
-    assert capsys.readouterr().out == f"{output / 'report.html'}\n"
-    assert contents(output) == {name: before[name] for name in ("report.json", "report.html")}
-    for content in (b"{", b"\xff\xfe", b"[]", b"null"):
-        (output / "report.json").write_bytes(content)
-        assert "report.json" in refused(capsys, "report", str(output), code=3)
-        assert (output / "report.html").read_bytes() == before["report.html"]
-    (output / "report.json").unlink()
-    assert "no report.json" in refused(capsys, "report", str(output))
-    assert "nowhere" in refused(capsys, "report", str(tmp_path / "nowhere"))
-
-
-@pytest.mark.parametrize("method", SOLVERS)
-def test_the_path_as_a_table(table, tmp_path, capsys, method):
-    X, labels = noisy()
-    path = L20Selector(5, solver=method, max_features=5).fit(X, labels).path_
-    assert run(["path", table, "--target", "type", "-k", "5", "--method", method]) == 0
-    printed = capsys.readouterr().out
-    output = tmp_path / "path.tsv"
-    assert run(["path", table, "--target", "type", "-k", "5", "--method", method, "-o", str(output)]) == 0
-    assert output.read_text() == printed
-    rows = read_tsv(output)
-    assert [int(row["size"]) for row in rows] == path.sizes.tolist()
-    np.testing.assert_allclose([float(row["lambda"]) for row in rows], path.alphas, rtol=1e-9)
-    np.testing.assert_allclose([float(row["loss"]) for row in rows], path.losses, rtol=1e-9)
-    present: set[str] = set()
-    for stage, row in enumerate(rows):
-        present = (present | set(row["enters"].split(", "))) - set(row["leaves"].split(", ")) - {""}
-        assert present == {f"g{j}" for j in path.stage_rows(stage)}
-
-
-def test_a_path_with_gaps(table, tmp_path, capsys):
-    X, labels = noisy()
-    path = L20Selector(4, max_features=4, certify=True).fit(X, labels).path_
-    output = str(tmp_path / "path.tsv")
-    assert run(["path", table, "--target", "type", "-k", "4", "--certify", "-o", output]) == 0
-    rows = read_tsv(output)
-    assert rows[0]["gap"] == ""
-    assert [float(row["gap"]) for row in rows[1:]] == pytest.approx([path.gap(k) for k in range(1, 5)], rel=1e-8)
-    assert "--force" in refused(capsys, "path", table, "--target", "type", "-o", output)
-    assert run(["path", table, "--target", "type", "-k", "2", "-o", output, "--force"]) == 0
-    assert "gap" not in Path(output).read_text()
-    assert "has no path" in refused(capsys, "path", table, "--target", "type", "--method", "mrmr")
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_scripts(capsys, shell):
-    assert run(["completion", shell]) == 0
-    script = capsys.readouterr().out
-    assert f"_L20FS_COMPLETE={shell}_complete" in script
-    if shutil.which(shell):
-        subprocess.run([shell, "-n"], input=script, text=True, check=True)
-
-
-def test_completion_knows_commands_options_and_methods():
-    def completed(words):
-        asked = {"_L20FS_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()))}
-        return start(environment=asked).stdout.decode()
-
-    assert "plain,select" in completed("l20fs")
-    code = {"_L20FS_COMPLETE": "bash_complete", "COMP_WORDS": "l20fs select x --method fi", "COMP_CWORD": "4"}
-    assert start(environment=code).stdout.decode() == "plain,FisherScore\n"
 
 
 def test_the_package_itself_can_be_run():
@@ -460,10 +382,6 @@ def test_the_package_itself_can_be_run():
 def test_every_command_has_help_with_an_example(capsys):
     for command in (
         "select",
-        "path",
-        "report",
-        "completion",
-        "methods",
         "data list",
         "data info",
         "data import",
@@ -480,17 +398,16 @@ def test_more_features_than_the_page_shows(tmp_path, capsys):
     found = summary_of(capsys, file, "--target", "type", "-k", "120", "-o", str(tmp_path / "out"))
     assert found["k"] == 120
     assert len(read_tsv(tmp_path / "out" / "selection.tsv")) == 120
-    content = Content.from_json((tmp_path / "out" / "report.json").read_text())
-    assert (content.k, content.k_max) == (120, 100)
+    assert len(page_data(tmp_path / "out")["features"]) == 100
 
 
 def test_without_a_folder_the_page_is_not_built(table, tmp_path, monkeypatch, capsys):
-    from l20fs.cli import select_content
+    from l20fs.cli import results
 
     def refuse(findings):
         raise AssertionError("nobody asked for a page")
 
-    monkeypatch.setattr(select_content, "build_content", refuse)
+    monkeypatch.setattr(results, "build_content", refuse)
     assert run(["select", table, "--target", "type", "-k", "3"]) == 0
     capsys.readouterr()
     assert run(["select", table, "--target", "type", "-k", "3", "-o", str(tmp_path / "out")]) == 1

@@ -7,15 +7,14 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from cli_samples import RESULTS, contents, read_tsv, write_table
+from cli_samples import RESULTS, contents, page_data, read_tsv, write_table
 from sklearn.datasets import load_diabetes
-from sklearn.metrics import mean_absolute_error, r2_score
+from sklearn.metrics import r2_score
 from sklearn.model_selection import KFold, cross_val_predict
 
 from l20fs import L20Regressor, L20Selector, L20SelectorCV, StabilitySelector
 from l20fs.cli import run
 from l20fs.evaluation.target_summary import summarise
-from l20fs.report import Content
 from l20fs.text import with_interval
 
 
@@ -67,8 +66,6 @@ def test_the_number_is_chosen_by_the_metric(table, capsys, name, tmp_path):
     assert (score["metric"], score["is_corrected"]) == (metric, True)
     assert with_interval(*interval(score), is_share=sign > 0) in found["answer"]
     assert sign * score["value"] <= sign * rows[found["k"] - 1]["linear"] + 0.01
-    content = Content.from_json((tmp_path / "out" / "report.json").read_text())
-    assert (content.score_is_loss, content.score_format) == (sign < 0, "number" if sign < 0 else "percent")
     assert read_tsv(tmp_path / "out" / "cv.tsv")[0]["metric"] == metric
 
 
@@ -153,20 +150,15 @@ def test_a_regression_from_the_table_to_the_page(diabetes, tmp_path, capsys):
     assert found["answer"].startswith("5 of 10 features predict 'progression': R² 0.4")
     assert with_interval(*interval(found["score"]), is_share=False) in found["answer"]
     assert found["input"]["target"] == {"minimum": 25.0, "maximum": 346.0, "mean": pytest.approx(y.mean())}
-    content = Content.from_json((output / "report.json").read_text())
-    assert (content.task, content.targets, content.classes) == ("regression", ["progression"], [])
+    page = page_data(output)
+    assert (page["task"], page["targets"], page["classes"]) == ("regression", ["progression"], [])
     predicted = cross_val_predict(model, X, y, cv=folds)
-    assert content.further[0].mean[4] == pytest.approx(mean_absolute_error(y, predicted), rel=1e-5)
     shown = slice(None, None, 2)  # 221 of 442 points
-    np.testing.assert_allclose(content.numbers.measured[0], y[shown], rtol=1e-5)
-    np.testing.assert_allclose(content.numbers.predicted[4][0], predicted[shown], rtol=1e-5)
-    thirds = np.digitize(y, np.quantile(y, [1 / 3, 2 / 3]), right=True)
-    z = (X - X.mean(axis=0)) / X.std(axis=0)
-    best = model.path_.support(5)[0]
-    np.testing.assert_allclose(content.heat[0], [z[thirds == part, best].mean() for part in range(3)], atol=0.0051)
+    np.testing.assert_allclose(page["numbers"]["measured"][0], y[shown], rtol=1e-5)
+    np.testing.assert_allclose(page["numbers"]["predicted"][4][0], predicted[shown], rtol=1e-5)
     header = (output / "selection.tsv").read_text().splitlines()[0].split("\t")
     assert header[-1] == "coef_progression"
-    levels = dict(zip(content.features, content.columns["level"], strict=True))
+    levels = dict(zip(page["features"], page["columns"]["level"], strict=True))
     for name, level in levels.items():
         falls = np.corrcoef(X[:, names.index(name)], y)[0, 1] < 0.0
         assert level == f"{'falls' if falls else 'rises'} with progression"
@@ -263,11 +255,3 @@ def test_few_numbers_have_no_cross_validation_and_a_copy_of_the_target_is_told_o
     assert any("follows exactly from the feature 'a'" in text for text in found["warnings"])
     message = refused(capsys, tmp_path / "a.csv", "--target", "y", "--task", "regression", "--auto", "1se", code=3)
     assert "--auto 1se needs cross-validation" in message
-
-
-def test_the_path_of_a_regression(diabetes, capsys):
-    file, X, y = diabetes
-    assert run(["path", str(file), "--target", "progression", "--task", "regression", "-k", "3"]) == 0
-    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()[1:]]
-    path = L20Selector(3, max_features=3, task="regression").fit(X, y).path_
-    np.testing.assert_allclose([float(row[-1]) for row in rows], path.losses, rtol=1e-8)

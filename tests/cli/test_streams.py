@@ -21,9 +21,7 @@ from l20fs.cli.parameter_types import Names
 from l20fs.experiments.plan import load_plan
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.prediction.panel import Panel
-from l20fs.report.index import read_exhibits
 from l20fs.storage import streams
-from l20fs.storage.keyed_store import KeyedStore
 from l20fs.storage.regular_files import NotAFileError
 
 pytestmark = needs_posix
@@ -81,20 +79,16 @@ def select(table, folder, *more):
     return run(["select", str(table), "-k", "2", "-o", str(folder), *map(str, more)])
 
 
-def test_standard_input_is_read_as_a_file_and_resumed(data, tmp_path, capsys):
+def test_standard_input_is_read_as_a_file(data, tmp_path):
     assert select(data / "table.tsv", tmp_path / "file", "--target", "type") == 0
-    for more in ((), ("--resume",)):
-        with standard_input(data / "table.tsv"):
-            assert select("-", tmp_path / "stream", "--target", "type", *more) == 0
-    assert "Nothing to do" in capsys.readouterr().err
+    with standard_input(data / "table.tsv"):
+        assert select("-", tmp_path / "stream", "--target", "type") == 0
     of_file, of_stream = contents(tmp_path / "file"), contents(tmp_path / "stream")
     assert of_file["selection.tsv"] == of_stream["selection.tsv"]
     runs = [json.loads(each["run.json"]) for each in (of_file, of_stream)]
     assert runs[0]["input"] == runs[1]["input"]
     assert runs[1]["arguments"]["data"] == "-"
-    assert b"standard input" in of_stream["report.json"]
-    with standard_input(data / "values.tsv"):
-        assert select("-", tmp_path / "stream", "--labels", data / "labels.txt", "--resume") == 2
+    assert b"standard input" in of_stream["report.html"]
 
 
 def test_data_and_labels_come_from_different_streams(data, tmp_path):
@@ -116,8 +110,6 @@ def test_lists_panels_and_tables_come_from_pipes(data, tmp_path, capsys):
     with open_pipe(b"g1\ng2\n") as names, standard_input(data / "whole.tsv"):
         assert run(["validate", names, "-", "--target", "type", "-o", str(tmp_path / "validation")]) == 0
     assert json.loads((tmp_path / "validation" / "run.json").read_text())["arguments"]["panel"] == names
-    with open_pipe((data / "table.tsv").read_bytes()) as table:
-        assert run(["path", table, "--target", "type", "-k", "2"]) == 0
 
 
 def test_a_stream_that_stays_in_its_file_is_there_until_the_end(data, tmp_path, monkeypatch, temporary):
@@ -184,7 +176,7 @@ def test_an_interrupt_while_a_stream_is_read_leaves_nothing(monkeypatch, capsys,
     monkeypatch.setattr(streams, "_pieces", stop)
     with open_pipe(b"a,b\n") as name:
         assert run(["select", name, "--target", "type"]) == (130 if word == "interrupted" else 143)
-    assert f"{word}: nothing was kept" in capsys.readouterr().err
+    assert f"{word}: nothing was written" in capsys.readouterr().err
 
 
 def test_a_file_that_is_gone_or_may_not_be_read_is_named(data, tmp_path, monkeypatch, capsys):
@@ -227,14 +219,3 @@ def test_no_file_of_ours_is_waited_for(data, tmp_path):
             read(tmp_path / "pipe")
     with pytest.raises(NotAFileError):
         open_large(tmp_path / "pipe")
-    store = KeyedStore(tmp_path / "cells")
-    key = store.key("cell", 1)
-    store.save(key, [1])
-    assert store.load(key) == [1]
-    store.file(key).unlink()
-    for make in (os.mkfifo, os.mkdir, lambda place: os.symlink("/dev/zero", place)):
-        make(store.file(key))
-        assert store.load(key) is None
-        store.file(key).rmdir() if store.file(key).is_dir() else store.file(key).unlink()
-    os.mkfifo(tmp_path / "exhibits.json")
-    assert read_exhibits(tmp_path) == []

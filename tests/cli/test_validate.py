@@ -237,7 +237,6 @@ def test_what_cannot_be_judged_is_refused(folder, tmp_path, capsys):
         (3, "This is no panel", [str(tmp_path / "broken.json"), cohort, *target]),
         (3, "no names. Give one feature per line", [str(tmp_path / "none.txt"), str(folder / "train.csv"), *target]),
         (3, "none of its 2 names", [str(tmp_path / "other.txt"), str(folder / "train.csv"), *target]),
-        (2, "holds results of `l20fs select`", [panel, cohort, *target, "-o", str(folder), "--force"]),
     ]
     for code, message, arguments in faults:
         assert run(["validate", *arguments]) == code, arguments

@@ -10,14 +10,14 @@ from samples import make_data
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import make_scorer, mean_absolute_error
+from sklearn.metrics import get_scorer, make_scorer, mean_absolute_error
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold
 from sklearn.neighbors import KNeighborsClassifier
 
 from l20fs import L20Regressor, L20Selector, L20SelectorCV
 from l20fs.evaluation.engine import Samples, evaluate, score_sizes
 from l20fs.evaluation.folds import make_folds
-from l20fs.evaluation.judges import FittedEstimator, OwnModel, accuracy
+from l20fs.evaluation.judges import FittedEstimator, OwnModel
 from l20fs.evaluation.predictions import predictions_by_k
 from l20fs.experiments.cells import Dataset
 from l20fs.experiments.plan import parse_plan
@@ -25,7 +25,7 @@ from l20fs.experiments.protocol import paper_split
 from l20fs.experiments.runner import run
 from l20fs.methods import ESFS, MRMR, FisherScore
 
-SIZES = [1, 2, 4, 7]
+SIZES, ACCURACY = [1, 2, 4, 7], get_scorer("accuracy")
 
 
 def noisy(seed=0):
@@ -124,7 +124,7 @@ def test_any_selector_with_any_estimator(selector):
     def make(k):
         return clone(selector).set_params(n_features_to_select=k)
 
-    judge = FittedEstimator(LogisticRegression(), accuracy)
+    judge = FittedEstimator(LogisticRegression(), ACCURACY)
     for container in (np.asarray, sp.csr_array) if selector.takes_sparse else (np.asarray,):
         found = score_sizes([selector], Samples(container(X), y), folds, SIZES, judge, on_path=id)
         np.testing.assert_allclose(found.values[0], slow_scores(make, folds, score_on))

@@ -1,53 +1,45 @@
-"""Comparison of methods on one data set: against a slow loop, interrupted, refused, and in sentences."""
+"""Comparison of methods on one data set: against a slow loop, refused, and in sentences."""
 
 from __future__ import annotations
 
 import csv
+import io
 import itertools
 import json
-import os
 import re
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
-from drawing import drawn_texts
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from joblib import parallel_config
 from reference import paper_accuracy
-from rows import as_rows, make_rows
-from samples import contents, make_data
+from rows import as_rows, make_rows, read_rows
+from samples import make_data
 from scipy.stats import t as student
 from scipy.stats import ttest_rel
 
 from l20fs import L20Selector
 from l20fs.cli import run as run_cli
-from l20fs.cli.compare import name_of
 from l20fs.data.readers import DataError
 from l20fs.evaluation.engine import select
 from l20fs.evaluation.stability_index import nogueira
-from l20fs.experiments import cells, figures
+from l20fs.experiments import cells
 from l20fs.experiments import compare as module
-from l20fs.experiments.agreement import agreement_by_size
 from l20fs.experiments.candidates import DEFAULT_METHODS, choose_variants, split_names
 from l20fs.experiments.cells import Dataset, inner_folds
 from l20fs.experiments.compare import compare, comparison_plan, remarks
 from l20fs.experiments.figure_parts import styles_of
-from l20fs.experiments.outcomes import read_rows
 from l20fs.experiments.plan import PlanError, load_plan, parse_plan
 from l20fs.experiments.protocol import paper_split
-from l20fs.experiments.runner import run, selections
+from l20fs.experiments.runner import compute_all, run, selections_of
 from l20fs.experiments.statistics import corrected_t_test, holm, paired_tests
 from l20fs.experiments.verdict import describe_scaling, verdict
 from l20fs.methods import ESFS, FisherScore, discover
 from l20fs.report.formats import write_markdown
-from l20fs.storage.keyed_store import KeyedStore
 
 FILES = {
     "rows.csv",
@@ -55,19 +47,6 @@ FILES = {
     *(f"comparison.{ending}" for ending in ("csv", "md", "tex", "html")),
     "stability.csv",
     "summary.md",
-    "run.json",
-    *(f"{name}.{kind}" for name in ("stability", "time", "curves-KNN", "curves-softmax") for kind in ("svg", "png")),
-}
-TIMED = {
-    "run.json",
-    "rows.csv",
-    "report.html",
-    "comparison.csv",
-    "comparison.md",
-    "comparison.tex",
-    "comparison.html",
-    "time.svg",
-    "time.png",
 }
 
 
@@ -115,20 +94,26 @@ def slow_honest(data, make, choices, sizes, n_splits, n_folds, classifier, fixed
     return found
 
 
+def files_of(plan, data):
+    """Return the files of a comparison, to be read."""
+    return {name: io.StringIO(text) for name, text in compare(plan, data).files.items()}
+
+
 def members(sets, n_features):
     return [[j in selected for j in range(n_features)] for selected in sets]
 
 
 @pytest.mark.parametrize("classifier", ["knn", "softmax"])
-def test_accuracy_size_and_stability_are_those_of_a_slow_loop(tmp_path, classifier):
+def test_accuracy_size_and_stability_are_those_of_a_slow_loop(classifier):
     data = toy()
     plan = small_plan(data)
-    compare(plan, data, tmp_path)
-    table = pd.read_csv(tmp_path / "comparison.csv").set_index(["classifier", "method"])
-    rows = read_rows(tmp_path / "rows.csv")
+    files = files_of(plan, data)
+    assert set(files) == FILES
+    table = pd.read_csv(files["comparison.csv"]).set_index(["classifier", "method"])
+    rows = read_rows(files["rows.csv"])
     trials = rows[rows.fold.isna()].drop_duplicates(["method", "choice", "split"])
     times = {method: np.mean(trials.fit_seconds[trials.method == method]) for method in plan.labels}
-    by_size = pd.read_csv(tmp_path / "stability.csv").set_index(["classifier", "method", "n_features"])
+    by_size = pd.read_csv(files["stability.csv"]).set_index(["classifier", "method", "n_features"])
     ridges = [{"ridge": value} for value in ("auto", 1.0, 10.0)]
     unscaled = partial(L20Selector, scale="none")
     for method, make, choices in (("FisherScore", FisherScore, [{}]), ("L20Selector", unscaled, ridges)):
@@ -148,11 +133,10 @@ def test_accuracy_size_and_stability_are_those_of_a_slow_loop(tmp_path, classifi
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_a_method_that_solves_for_one_size_is_judged_by_what_it_selects_for_it(tmp_path):
+def test_a_method_that_solves_for_one_size_is_judged_by_what_it_selects_for_it():
     data = Dataset("toy", *make_data(3))
     plan = small_plan(data, ["ESFS"], sizes=[2, 3, 5], scale="none")
-    run(plan, [data], tmp_path)
-    found = selections(plan, [data], tmp_path)
+    found = selections_of(compute_all(plan, [data]))
     n_other = 0
     for row in found.itertuples():
         train = paper_split(data.y, row.split).train
@@ -163,75 +147,24 @@ def test_a_method_that_solves_for_one_size_is_judged_by_what_it_selects_for_it(t
     assert n_other, "the first of a larger selection are others: otherwise this test says nothing"
 
 
-def test_selections_need_a_finished_run(tmp_path):
-    data = toy()
-    with pytest.raises(FileNotFoundError, match="Run the plan first"):
-        selections(small_plan(data), [data], tmp_path)
-
-
 @given(seed=st.integers(0, 2**16), powers=st.lists(st.integers(-8, 8), min_size=12, max_size=12))
 @settings(max_examples=2)
-def test_units_do_not_matter_unless_asked_for(tmp_path_factory, seed, powers):
-    folder = tmp_path_factory.mktemp("units")
+def test_units_do_not_matter_unless_asked_for(seed, powers):
     data = toy(seed)
     other = Dataset("toy", data.X * 2.0 ** np.array(powers), data.y)
     plan = small_plan(data, ["LFS", "FisherScore"], n_splits=2, scale="zscore")
-    one, two = (run(plan, [each], folder / str(number)) for number, each in enumerate((data, other)))
+    one, two = (run(plan, [each]) for each in (data, other))
     assert one.accuracy.tolist() == two.accuracy.tolist()
 
 
-def test_cells_of_another_scale_have_other_names(tmp_path):
-    data, store = toy(), KeyedStore(tmp_path)
-    keys = [
-        {cell.key(store, "") for cell in cells.cells_of(small_plan(data, scale=scale), data)} for scale in ("zscore", "none")
-    ]
-    assert keys[0].isdisjoint(keys[1])
-
-
-def test_on_noise_every_method_is_right_by_chance(tmp_path):
+def test_on_noise_every_method_is_right_by_chance():
     """Two equal classes, 25 tests in each of two splits: 80 % is three deviations of a single split away from chance."""
     rng = np.random.default_rng(0)
     data = Dataset("noise", rng.standard_normal((75, 200)), rng.permutation(np.arange(75) % 2))
     plan = comparison_plan(data, choose_variants(["all"]), sizes=[20], n_splits=2)
-    compare(replace(plan, inner_folds=2), data, tmp_path)
-    table = pd.read_csv(tmp_path / "comparison.csv")
+    table = pd.read_csv(files_of(replace(plan, inner_folds=2), data)["comparison.csv"])
     assert set(table.method) == set(plan.labels) >= {"mRMR", "l2,0-FS", "SVMRFE"}
     assert table.accuracy.between(20.0, 80.0).all()
-
-
-# ------------------------------------------------------------------------------------------------------ again, and resumed
-
-
-def test_a_second_call_computes_nothing_and_writes_the_same(tmp_path):
-    data = toy()
-    plan = small_plan(data)
-    first = compare(plan, data, tmp_path)
-    before = contents(tmp_path)
-    assert set(before) == FILES == {file.name for file in first.files}
-    progress = []
-    again = compare(plan, data, tmp_path, on_progress=progress.append)
-    assert [each.n_found == each.n_cells for each in progress] == [True]
-    assert contents(tmp_path) == before
-    assert again == first
-
-
-@pytest.mark.usefixtures("steady_clock")
-def test_stopped_anywhere_and_resumed_it_writes_the_same(tmp_path):
-    data = toy()
-    plan = small_plan(data, n_splits=2)
-    compare(plan, data, tmp_path / "whole")
-    for n_done in (0, 1, 7, 23, 24):
-
-        def stop(progress, n_done=n_done):
-            if progress.n_done == n_done:
-                raise KeyboardInterrupt
-
-        with pytest.raises(KeyboardInterrupt):
-            compare(plan, data, tmp_path / "stopped", on_progress=stop)
-        names = os.listdir(tmp_path / "stopped") if n_done else []
-        assert set(names) <= {"cells", ".run.json"}, "no table of half a run"
-    compare(plan, data, tmp_path / "stopped")
-    assert contents(tmp_path / "stopped") == contents(tmp_path / "whole")
 
 
 def write_tsv(file, data):
@@ -242,67 +175,17 @@ def write_tsv(file, data):
     return str(file)
 
 
-def test_killed_on_the_command_line_and_resumed(tmp_path):
-    table = write_tsv(tmp_path / "toy.tsv", toy())
-    arguments = ["compare", table, "--target=type", "--methods=mRMR,FisherScore", "--sizes=2,5", "--splits=2", "--n-jobs=1"]
-    assert run_cli([*arguments, "-o", str(tmp_path / "whole")]) == 0
-    process = subprocess.Popen([sys.executable, "-m", "l20fs.cli", *arguments, "-o", str(tmp_path / "killed")])
-    while process.poll() is None and len(list((tmp_path / "killed").rglob("*.json"))) < 5:
-        time.sleep(0.001)
-    process.kill()
-    process.wait()
-    assert run_cli([*arguments, "-o", str(tmp_path / "killed")]) == 0
-    whole, killed = contents(tmp_path / "whole"), contents(tmp_path / "killed")
-    assert {name: killed[name] for name in FILES - TIMED - {"summary.md"}} == {
-        name: whole[name] for name in FILES - TIMED - {"summary.md"}
-    }
-    summaries = [each["summary.md"].decode().split("## Time")[0] for each in (whole, killed)]
-    assert summaries[0] == summaries[1]
-    one, two = (read_rows(tmp_path / name / "rows.csv").drop(columns="fit_seconds") for name in ("whole", "killed"))
-    pd.testing.assert_frame_equal(one, two)
-
-
-@pytest.mark.usefixtures("steady_clock")
-def test_other_options_and_other_data_in_the_same_folder_never_mix(tmp_path):
-    data = toy()
-    runs = [
-        (small_plan(data, ["FisherScore", "ReliefF"], sizes=[3], n_splits=2, seed=1, scale="none"), data),
-        (small_plan(toy(1)), toy(1)),
-    ]
-    for number, (plan, each) in enumerate(runs):
-        compare(plan, each, tmp_path / "shared", force=True)
-        compare(plan, each, tmp_path / str(number))
-        assert contents(tmp_path / "shared") == contents(tmp_path / str(number))
-
-
-def test_a_failed_write_leaves_the_results_of_before(tmp_path, monkeypatch):
-    data = toy()
-    compare(small_plan(data), data, tmp_path)
-    before = contents(tmp_path)
-
-    def full_disk(figure, name):
-        def write(stream):
-            raise OSError("No space left on device")
-
-        return {f"{name}.svg": write}
-
-    monkeypatch.setattr(module, "figure_writers", full_disk)
-    with pytest.raises(OSError, match="No space"):
-        compare(small_plan(data, n_splits=2), data, tmp_path)
-    assert contents(tmp_path) == before
-
-
-def test_dask_computes_the_same_rows(tmp_path):
+def test_dask_computes_the_same_rows():
     distributed = pytest.importorskip("distributed", reason="the Dask backend of joblib needs distributed")
     data = toy()
     plan = small_plan(data)
-    alone = run(plan, [data], tmp_path / "alone").drop(columns="fit_seconds")
+    alone = run(plan, [data]).drop(columns="fit_seconds")
     with (
         distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
         distributed.Client(cluster),
         parallel_config(backend="dask"),
     ):
-        spread = run(plan, [data], tmp_path / "dask").drop(columns="fit_seconds")
+        spread = run(plan, [data]).drop(columns="fit_seconds")
     pd.testing.assert_frame_equal(alone, spread)
 
 
@@ -396,25 +279,24 @@ def test_labels_of_which_fewer_than_two_classes_are_tested_are_refused(counts):
         comparison_plan(data, choose_variants(["FisherScore"]))
 
 
-def test_rare_classes_are_remarked_on_and_do_not_stop_the_run(tmp_path):
+def test_rare_classes_are_remarked_on_and_do_not_stop_the_run():
     data = labelled(a=12, b=9, lonely=1, **{"p_a_ir<": 2})
     plan = comparison_plan(data, choose_variants(DEFAULT_METHODS), sizes=[2], n_splits=2)
     found = list(remarks(data, plan))
     assert "classes 'lonely' (1) and 'p_a_ir<' (2)" in found[0]
     assert found[1].startswith("2 inner folds instead of 5: class 'p_a_ir<' has 2 training samples only")
-    compare(plan, data, tmp_path)
-    text = (tmp_path / "summary.md").read_text()
+    text = compare(plan, data).files["summary.md"]
     assert all(remark.replace("_", r"\_").replace("<", r"\<") in text for remark in found)
     assert not list(remarks(toy(), comparison_plan(toy(), choose_variants(["RFS"]))))
 
 
-def test_a_method_that_cannot_be_fitted_is_named(tmp_path, monkeypatch):
+def test_a_method_that_cannot_be_fitted_is_named(monkeypatch):
     def fit(self, X, y=None):
         raise ValueError("Nothing varies.")
 
     monkeypatch.setattr(FisherScore, "fit", fit)
     with pytest.raises(ValueError, match=r"FisherScore, split 0: Nothing varies. Leave the method out"):
-        compare(small_plan(toy(), ["FisherScore"]), toy(), tmp_path)
+        compare(small_plan(toy(), ["FisherScore"]), toy())
 
 
 # ------------------------------------------------------------------------------------------------------------ statistics
@@ -469,7 +351,6 @@ def test_no_group_is_both_learned_from_and_tested(seed, n_groups, has_labels):
             assert set(data.strata[fold.test]) <= set(data.strata[fold.train])
         again = data.split(number, seed)
         assert split.train.tolist() == again.train.tolist()
-    assert data.digest != data._replace(groups=None).digest
 
 
 def test_groups_on_the_command_line(tmp_path, capsys):
@@ -572,25 +453,6 @@ def test_the_share_of_the_largest_class_is_what_naming_it_always_gives():
     assert f"right for {100 * right:.2f} % of the test samples" in text
 
 
-def test_the_stability_picture_shows_the_table(tmp_path):
-    data = toy()
-    plan = small_plan(data, ["Baseline", "L20Selector", "FisherScore"], sizes=[2, 3, 8])
-    rows = run(plan, [data], tmp_path)
-    table = agreement_by_size(rows, selections(plan, [data], tmp_path), 12)
-    figure = figures.stability(table.sample(frac=1.0, random_state=0))
-    for classifier, ax in zip(table.classifier.unique(), figure.axes, strict=True):
-        lines = [bars.lines[0] for bars in ax.containers]
-        drawn = sorted(tuple(line.get_ydata()) for line in lines)
-        here = table[(table.classifier == classifier) & table.stability.notna()].sort_values("n_features")
-        assert drawn == sorted(tuple(line.stability) for _, line in here.groupby("method"))
-        assert all((np.diff(line.get_xdata()) > 0).all() for line in lines)
-    texts = {text.get_text() for text in drawn_texts(figure)}
-    assert {"2", "3", "8", "FisherScore", "L20Selector"} <= texts
-    assert "Baseline" not in texts, "all features always agree"
-    only = table[table.method == "Baseline"]
-    assert "all features were selected" in {text.get_text() for text in drawn_texts(figures.stability(only))}
-
-
 def test_no_two_of_all_methods_look_alike():
     labels = {variant.label for variant in choose_variants(["all"])}
     styles = styles_of(sorted(labels))
@@ -623,6 +485,9 @@ def test_stdout_shows_what_the_files_say(table, tmp_path, capsys):
         assert {row["method"] for row in csv.DictReader(stream)} == {"Baseline", "RFS", "mRMR"}
     assert "Results are in" in shown.err
     assert frame[frame.method == "Baseline"].stability.isna().all()
+    assert {file.name for file in tmp_path.iterdir()} == FILES | {"run.json"}
+    assert run_cli(arguments) == 2
+    assert "Use --force to replace them" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -642,7 +507,7 @@ def test_stdout_shows_what_the_files_say(table, tmp_path, capsys):
 def test_bad_requests_are_refused_before_anything_is_computed(
     table, tmp_path, capsys, monkeypatch, arguments, code, message
 ):
-    monkeypatch.setattr(module, "run", lambda *_, **__: pytest.fail("it was computed"))
+    monkeypatch.setattr(module, "compute_all", lambda *_, **__: pytest.fail("it was computed"))
     given = ["compare", table, "--target", "type", "-o", str(tmp_path / "out"), *arguments]
     assert run_cli(given) == code
     assert message in " ".join(capsys.readouterr().err.split())
@@ -653,7 +518,7 @@ def test_bad_data_are_refused_before_anything_is_computed(table, tmp_path, capsy
     out = tmp_path / "out"
     out.write_text("keep me")
     assert run_cli(["compare", table, "--target", "type", "-o", str(out)]) == 1
-    assert "this is a file. Name a folder." in capsys.readouterr().err
+    assert "is no folder. Name another folder." in capsys.readouterr().err
     assert out.read_text() == "keep me"
     one = write_tsv(tmp_path / "one.tsv", labelled(a=9))
     assert run_cli(["compare", one, "--target", "type", "-o", str(tmp_path / "new")]) == 3
@@ -671,14 +536,3 @@ def test_help_has_examples(capsys):
     shown = capsys.readouterr().out
     assert "l20fs compare srbct -o out" in shown
     assert "--methods" in shown
-
-
-@given(st.text(min_size=1, max_size=300))
-@example("a" * 59 + " b.tsv")
-def test_a_data_set_names_a_folder_inside(name):
-    found = name_of(f"folder/{name}")
-    assert found
-    assert found == os.path.basename(found)
-    assert found == found.strip(" ."), "no system takes these at the end of a name"
-    assert "\0" not in found
-    assert len(found) <= 60

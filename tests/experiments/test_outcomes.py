@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rows import make_rows, random_rows
 
-from l20fs.experiments import outcomes
 from l20fs.experiments.outcomes import (
     fit_times,
     honest,
@@ -20,7 +19,6 @@ from l20fs.experiments.outcomes import (
     honest_curves,
     optimistic,
     optimistic_curves,
-    read_rows,
 )
 
 
@@ -239,15 +237,6 @@ def test_a_fit_is_counted_once():
     assert fit_times(rows).to_dict("records") == [
         {"dataset": "srbct", "method": "RFS", "seconds": 2.5, "least": 1.0, "most": 4.0, "n_fits": 6}
     ]
-
-
-def test_rows_are_read_as_they_were_written(tmp_path):
-    rows = make_rows(method="NA", choice='{"alpha": 0.001}', dataset="nan")
-    rows["n_nonzero"] = pd.array([3, None] * 3, dtype="Int64")
-    rows["fold"] = pd.array([0, None] * 3, dtype="Int64")
-    rows.to_csv(tmp_path / "rows.csv", index=False)
-    read = read_rows(tmp_path / "rows.csv")
-    pd.testing.assert_frame_equal(read, rows.astype(outcomes.COLUMNS))
 
 
 def test_rows_that_cannot_be_trusted_are_refused():

@@ -1,20 +1,14 @@
-"""Plans, splits, classifiers and the runner: against the definitions, and killed at any moment."""
+"""Plans, splits, classifiers and the runner: against the definitions, and stopped."""
 
 from __future__ import annotations
 
 import itertools
-import json
-import multiprocessing
-import random
-import time
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from platforms import needs_posix
 from reference import paper_accuracy
 from samples import make_data
 from sklearn.linear_model import LogisticRegression
@@ -23,6 +17,7 @@ from l20fs import L20Selector, paper_settings
 from l20fs.data import load_srbct
 from l20fs.evaluation.engine import Samples
 from l20fs.evaluation.folds import Fold
+from l20fs.experiments import runner
 from l20fs.experiments.cells import Dataset, cells_of, compute
 from l20fs.experiments.plan import NONZERO, PlanError, load_plan, parse_plan
 from l20fs.experiments.protocol import Softmax, inner_splits, judge_by, majority_share, paper_split
@@ -238,65 +233,35 @@ def without_times(rows):
     return rows.drop(columns="fit_seconds").to_csv()
 
 
-def test_what_is_there_is_not_computed_again_and_nothing_stale_is_used(tmp_path, monkeypatch):
+def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path, monkeypatch):
     plan, data = parse_plan(SMALL), toy()
-    first = run(plan, [data], tmp_path)
-    file = next(tmp_path.rglob("*.json"))
-    progress = []
-    again = run(plan, [data], tmp_path, on_progress=progress.append)
-    assert first.to_csv() == again.to_csv(), "even the times are those of the first run"
-    assert [(p.n_done, p.n_cells, p.n_found) for p in progress] == [(27, 27, 27)]
-    run(plan, [toy(seed=1)], tmp_path, on_progress=progress.append)
-    assert progress[1].n_found == 0, "other data, other cells"
-    changed = parse_plan(SMALL.replace("1e-1]", "1e-2]"))
-    run(changed, [data], tmp_path, on_progress=(changes := []).append)
-    assert changes[0].n_found == 18, "of three variants one is new"
-    file.write_text(file.read_text()[:40])
-    mended = run(plan, [data], tmp_path, on_progress=(changes := []).append)
-    assert changes[0].n_found == 26, "the damaged one is computed again"
-    assert without_times(mended) == without_times(first)
+    whole, computed = without_times(run(plan, [data])), []
+
+    def counted(cell, dataset):
+        if len(computed) == 11:
+            raise KeyboardInterrupt
+        computed.append(cell)
+        return compute(cell, dataset)
+
+    monkeypatch.setattr(runner, "compute", counted)
+    with pytest.raises(KeyboardInterrupt):
+        run(plan, [data], tmp_path)
+    computed.clear()
+    monkeypatch.setattr(runner, "compute", lambda cell, dataset: computed.append(cell) or compute(cell, dataset))
+    again = run(plan, [data], tmp_path)
+    assert (len(computed), without_times(again)) == (27 - 11, whole)
+    assert run(plan, [data], tmp_path).equals(again), "even the times are those of the first run"
+    for changed, other, n_new in ((plan, toy(seed=1), 27), (parse_plan(SMALL.replace("1e-1]", "1e-2]")), data, 9)):
+        computed.clear()
+        run(changed, [other], tmp_path)
+        assert len(computed) == n_new, "nothing stale is used"
 
 
 def test_parallel_is_serial(tmp_path):
     plan, data = parse_plan(SMALL), toy()
-    one, two = (run(plan, [data], tmp_path / str(n), n_jobs=n) for n in (1, 2))
-    assert without_times(one) == without_times(two)
-
-
-def run_small(folder):
-    """Run the small plan; in a process of its own, to be killed."""
-    run(parse_plan(SMALL), [toy()], Path(folder))
-
-
-@needs_posix
-def test_killed_twenty_times_it_gives_the_same_rows(tmp_path):
-    """SIGKILL at random moments, some of them in the middle of a cell or of a write; then once to the end."""
-    whole = without_times(run(parse_plan(SMALL), [toy()], tmp_path / "whole"))
-    folder = tmp_path / "killed"
-    processes = multiprocessing.get_context("forkserver")
-    processes.set_forkserver_preload(["l20fs.experiments.runner", "hypothesis", "pytest", __name__])
-    moments = random.Random(0)
-    n_killed = 0
-    for _ in range(20):
-        process = processes.Process(target=run_small, args=(str(folder),), daemon=True)
-        process.start()
-        before, end = n_files(folder), time.monotonic() + 60.0
-        while process.is_alive() and time.monotonic() < end and n_files(folder) <= before:
-            time.sleep(0.001)
-        time.sleep(0.02 * moments.random())
-        n_killed += process.is_alive()
-        process.kill()
-        process.join()
-        for file in sorted(folder.rglob("*.json"))[: n_files(folder) - 20]:
-            file.unlink()  # it would be done before twenty kills: take some away and go on
-    assert n_killed >= 15, "the others had just ended by themselves"
-    for file in folder.rglob("*.json"):
-        assert "accuracy" in json.loads(file.read_text())["value"], "no half file"
-    assert without_times(run(parse_plan(SMALL), [toy()], folder)) == whole
-
-
-def n_files(folder):
-    return len(list(folder.rglob("*.json")))
+    one, two = (run(plan, [data], tmp_path, n_jobs=n) for n in (2, 1))
+    assert one.equals(two), "what the workers kept is there"
+    assert without_times(run(plan, [data])) == without_times(one)
 
 
 def test_as_many_features_as_are_non_zero():

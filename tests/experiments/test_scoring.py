@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 from dataclasses import replace
 
@@ -9,7 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from drawing import drawn_texts
-from samples import contents, make_data
+from rows import read_rows
+from samples import make_data
 from scipy.special import softmax
 from sklearn import metrics as sk
 from sklearn.datasets import load_diabetes
@@ -24,16 +26,14 @@ from l20fs.evaluation.engine import Samples
 from l20fs.evaluation.metrics import METRICS
 from l20fs.experiments import figures, outcomes
 from l20fs.experiments.candidates import choose_variants
-from l20fs.experiments.cells import Dataset, cells_of, compute, fit_to_numbers, inner_folds
+from l20fs.experiments.cells import Dataset, fit_to_numbers, inner_folds
 from l20fs.experiments.compare import compare, comparison_frame, comparison_plan, remarks
-from l20fs.experiments.outcomes import read_rows
-from l20fs.experiments.plan import PlanError, load_plan
+from l20fs.experiments.plan import PlanError
 from l20fs.experiments.protocol import CLASSIFIERS, REGRESSORS, Softmax, paper_split
-from l20fs.experiments.runner import run, selections
+from l20fs.experiments.runner import compute_all, rows_of, run, selections_of
 from l20fs.experiments.verdict import verdict
 from l20fs.methods import L21, RFS, RPMFS, Baseline, FisherScore
 from l20fs.report.formats import write_markdown
-from l20fs.storage.keyed_store import KeyedStore
 
 LABEL_METRICS = [name for name, metric in METRICS.items() if metric.is_for_labels]
 NUMBER_METRICS = [name for name, metric in METRICS.items() if not metric.is_for_labels]
@@ -127,9 +127,9 @@ def own(k, **choice):
     return L20Selector(k, scale="none", max_features=k, **choice)
 
 
-def results(plan, data, folder):
-    rows = run(plan, [data], folder)
-    frame = comparison_frame(rows, selections(plan, [data], folder), data.X.shape[1])
+def results(plan, data):
+    found = compute_all(plan, [data])
+    frame = comparison_frame(rows_of(found, plan.scoring), selections_of(found), data.X.shape[1])
     return frame.set_index(["classifier", "method"])
 
 
@@ -143,21 +143,21 @@ def check_against_loop(table, data, metric, judge, method, make, choices):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_every_metric_of_labels_is_that_of_a_slow_loop(tmp_path, n_classes):
+def test_every_metric_of_labels_is_that_of_a_slow_loop(n_classes):
     data = uneven(n_classes)
     for metric in LABEL_METRICS:
-        table = results(small_plan(data, ["FisherScore", "L20Selector"], scoring=metric), data, tmp_path)
+        table = results(small_plan(data, ["FisherScore", "L20Selector"], scoring=metric), data)
         for judge in CLASSIFIERS:
             check_against_loop(table, data, metric, judge, "FisherScore", FisherScore, [{}])
     check_against_loop(table, data, metric, "knn", "L20Selector", own, [{"ridge": value} for value in ("auto", 1.0, 10.0)])
 
 
-def test_every_metric_of_numbers_is_that_of_a_slow_loop(tmp_path):
+def test_every_metric_of_numbers_is_that_of_a_slow_loop():
     """The targets are whole numbers, and no method takes them for labels."""
     data = numbers()
     assert np.array_equal(data.y, np.round(data.y))
     for metric in NUMBER_METRICS:
-        table = results(small_plan(data, ["L20Selector", "RFS"], scoring=metric), data, tmp_path)
+        table = results(small_plan(data, ["L20Selector", "RFS"], scoring=metric), data)
         for judge in REGRESSORS:
             ridges = [{"ridge": value} for value in ("auto", 1.0, 10.0)]
             check_against_loop(table, data, metric, judge, "L20Selector", own, ridges)
@@ -199,23 +199,6 @@ def test_baseline_takes_any_targets(task):
 # ------------------------------------------------------------------------------------------------- plans, cells and rows
 
 
-def test_cells_of_the_paper_are_as_before(tmp_path):
-    """They hold the accuracy alone, and their keys know of no metric."""
-    data, store = uneven(), KeyedStore(tmp_path)
-    plan = replace(load_plan("accuracy"), sizes=(2,), n_splits=1, inner_folds=0)
-    cell = next(cell for cell in cells_of(plan, data) if cell.variant.method == "RFS")
-    before = store.key(
-        "uneven/RFS-0",
-        ["digest", "RFS", dict(cell.variant.params), "none"],
-        [0, None, 0, 0],
-        [(2,), ("knn", "softmax")],
-    )
-    assert cell.key(store, "digest") == before
-    found = compute(cell, data)
-    assert list(found)[5:9] == ["n_test", "sizes", "accuracy", "fit_seconds"]
-    assert not set(found) & (set(METRICS) - {"accuracy"})
-
-
 @pytest.mark.parametrize(
     ("data", "found"),
     [
@@ -231,37 +214,12 @@ def test_the_default_goes_by_the_targets(data, found):
     assert plan.classifiers == tuple(CLASSIFIERS if data.has_labels else REGRESSORS)
 
 
-@pytest.mark.parametrize("data", [uneven(2), numbers()], ids=["labels", "numbers"])
-def test_another_metric_needs_no_new_cells(tmp_path, data):
-    progress = []
-    for metric in LABEL_METRICS if data.has_labels else NUMBER_METRICS:
-        run(small_plan(data, ["Baseline", "RFS"], scoring=metric), [data], tmp_path, on_progress=progress.append)
-    assert progress[-1].n_found == progress[-1].n_cells == len(list(tmp_path.rglob("*.json")))
-    assert sum(state.n_done > state.n_found for state in progress) == progress[-1].n_cells
-
-
-@pytest.mark.usefixtures("steady_clock")
-def test_a_stopped_run_of_numbers_ends_with_the_same_files(tmp_path):
-    data = numbers(30)
-    plan = small_plan(data, ["Baseline", "RPMFS"], scoring="mae")
-    compare(plan, data, tmp_path / "whole")
-
-    def stop(state):
-        if state.n_done == 3:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        compare(plan, data, tmp_path / "stopped", on_progress=stop)
-    compare(plan, data, tmp_path / "stopped")
-    assert contents(tmp_path / "stopped") == contents(tmp_path / "whole")
-
-
-def test_classes_that_are_never_tested_have_no_part_in_the_area(tmp_path):
+def test_classes_that_are_never_tested_have_no_part_in_the_area():
     data = uneven(2)
     X = np.vstack([data.X, [data.X[0]]])
     data = Dataset("rare", X, np.append(data.y, "rare"))
     plan = small_plan(data, ["FisherScore"], scoring="roc_auc")
-    assert run(plan, [data], tmp_path).roc_auc.between(0.0, 1.0).all()
+    assert run(plan, [data]).roc_auc.between(0.0, 1.0).all()
     assert any("Never tested" in remark for remark in remarks(data, plan))
 
 
@@ -279,37 +237,39 @@ def test_numbers_are_split_at_random_with_all_samples_once():
 
 
 @pytest.mark.parametrize("metric", ["mae", "log_loss", "r2"])
-def test_the_best_follows_the_sign_and_nothing_speaks_of_accuracy(tmp_path, metric):
+def test_the_best_follows_the_sign_and_nothing_speaks_of_accuracy(metric):
     data = uneven(2) if METRICS[metric].is_for_labels else numbers()
     methods = ["Baseline", "L20Selector", "RFS"]
     plan = small_plan(data, methods, scoring=metric)
-    table = compare(plan, data, tmp_path).table
-    frame, title, sign = pd.read_csv(tmp_path / "comparison.csv"), METRICS[metric].title, METRICS[metric].sign
+    found = compare(plan, data)
+    table, files = found.table, found.files
+    frame, title, sign = pd.read_csv(io.StringIO(files["comparison.csv"])), METRICS[metric].title, METRICS[metric].sign
     for judge, group in frame.groupby("classifier", sort=False):
         ordered = group.sort_values(metric, ascending=sign < 0, kind="stable")
         assert ordered[metric].tolist() == group[metric].tolist(), judge
     assert [row[2].rank for row in table.rows[:3]] == [1, 2, 3]
     assert table.header[:3] == ("classifier" if data.has_labels else "regressor", "method", title)
     word = "highest" if sign > 0 else "lowest"
-    summary, page = (tmp_path / "summary.md").read_text(), (tmp_path / "report.html").read_text()
+    summary, page = files["summary.md"], files["report.html"]
     best = frame.method[0]
     assert f"{best} ({frame.n_features[0]:g} features) has the {word} {title}, " in summary
     assert f"has the {word} {title}" in page
     assert f"Without any feature, by the same prediction for all samples, the {title} would be " in summary
-    written = summary + page + table.caption + (tmp_path / "comparison.md").read_text()
+    written = summary + page + table.caption + files["comparison.md"]
     assert "ccuracy" not in written
     assert ("classes" in summary) == data.has_labels
-    curves = outcomes.curves(read_rows(tmp_path / "rows.csv"), "honest")
+    curves = outcomes.curves(read_rows(io.StringIO(files["rows.csv"])), "honest")
     texts = {text.get_text() for text in drawn_texts(figures.curves(curves, "knn"))}
     assert METRICS[metric].title_with_unit in texts
 
 
-def test_words_tell_the_error_of_the_mean_and_what_is_gained(tmp_path):
+def test_words_tell_the_error_of_the_mean_and_what_is_gained():
     """Less error is a gain, so that the best method never loses on average."""
     data = numbers()
     plan = small_plan(data, ["Baseline", "L20Selector", "RFS"], scoring="rmse", sizes=[1, 2])
-    rows = run(plan, [data], tmp_path)
-    frame = comparison_frame(rows, selections(plan, [data], tmp_path), data.X.shape[1])
+    found = compute_all(plan, [data])
+    rows = rows_of(found, "rmse")
+    frame = comparison_frame(rows, selections_of(found), data.X.shape[1])
     text = write_markdown(verdict(rows, frame, plan, data, [], []))
     assert f"would be {data.y.std():.4g}." in text
     here = frame[frame.classifier == "ridge"]
@@ -335,7 +295,7 @@ def test_numbers_on_the_command_line(tmp_path, capsys):
     frame = pd.read_csv(tmp_path / "out" / "comparison.csv")
     assert set(frame.method) == {"Baseline", "L20Selector", "RFS", "L21"}
     assert set(frame.classifier) == set(REGRESSORS)
-    assert (tmp_path / "out" / "curves-ridge.svg").exists()
+    assert "score-chart" in (tmp_path / "out" / "report.html").read_text()
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from html.parser import HTMLParser
 
 import numpy as np
@@ -184,16 +183,10 @@ def test_a_table_is_added_in_three_formats():
     table, files = accuracy_table(optimistic(make_rows()), "knn"), {}
     made = add_table(files, "accuracy", table)
     assert made == Exhibit("accuracy", ("accuracy.md", "accuracy.tex", "accuracy.html"), table)
-    markdown, latex, page = (written(files[name]) for name in made.files)
+    markdown, latex, page = (files[name] for name in made.files)
     assert markdown == to_markdown(table)
     assert latex == to_latex(table)
     assert to_html(table) in page
-
-
-def written(write):
-    stream = io.BytesIO()
-    write(stream)
-    return stream.getvalue().decode()
 
 
 def test_a_long_latex_table_goes_over_pages_and_long_texts_over_lines():

@@ -21,14 +21,11 @@ import pandas as pd
 import scipy.sparse as sp
 import zarr
 from panel_samples import fitted
-from report_samples import make_content
 
 from l20fs import Panel, SolutionPath
 from l20fs.blocks import extents, open_large
 from l20fs.data.readers import DataError, MissingPackageError, UnknownColumnError, read_table
 from l20fs.prediction.panel_file import content_hash
-from l20fs.report import Content
-from l20fs.storage.keyed_store import KeyedStore
 from l20fs.storage.regular_files import LargeFileError, NotAFileError
 
 #: Memory that reading may take, by estimate.
@@ -136,33 +133,11 @@ def _blocks(file: Path) -> Any:
 def _own_files(folder: Path) -> list[Target]:
     panel, model, _, _ = fitted()
     (_new(folder / "panel.json") / "panel.json").write_text(panel.to_json())
-    (_new(folder / "report.json") / "report.json").write_text(
-        make_content(k=3, k_max=4, n_classes=3, n_features=9).to_json()
-    )
     model.path_.save(_new(folder / "path.npz") / "path.npz")
-    targets = [
+    return [
         Target("panel.json", lambda place: Panel.load(place / "panel.json"), (ValueError,), _sealed_panel),
-        Target("report.json", lambda place: Content.from_json((place / "report.json").read_bytes()), (ValueError,)),
         Target("path.npz", lambda place: SolutionPath.load(place / "path.npz"), (ValueError,)),
     ]
-    values: dict[str, Any] = {
-        ".json": {"order": [2, 0], "size": 1.5},
-        ".npz": {"values": files.X, "n_features": np.arange(3)},
-    }
-    for suffix, value in values.items():
-        _save_cell(_new(folder / f"cell{suffix}"), suffix, value)
-        targets.append(Target(f"cell{suffix}", lambda place, suffix=suffix: _load_cell(place, suffix), ()))
-    return targets
-
-
-def _save_cell(folder: Path, suffix: Any, value: Any) -> None:
-    store = KeyedStore(folder, {"ridge": 1.0}, suffix=suffix)
-    store.save(store.key("cell", 1), value)
-
-
-def _load_cell(folder: Path, suffix: Any) -> Any:
-    store = KeyedStore(folder, {"ridge": 1.0}, suffix=suffix)
-    return store.load(store.key("cell", 1))
 
 
 def _sealed_panel(content: bytes) -> bytes:

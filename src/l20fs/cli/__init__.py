@@ -31,13 +31,9 @@ COMMANDS = {
     "select": "Select features from a table of samples, or from srbct, the built-in set.",
     "predict": "Predict new samples by the panel of a selection.",
     "validate": "Judge a panel, or a list of features from elsewhere, on labelled samples.",
-    "path": "Print a line per lambda, with the features that enter and leave.",
     "compare": "Compare methods on the same random splits of a table.",
-    "report": "Write the report page again, from stored results.",
-    "methods": "List the methods of this package, with reference, kind, parameters and cost.",
     "data": "List, describe and import the data sets of the paper.",
     "reproduce": "Reproduce the paper's tables and figures, beside the printed numbers.",
-    "completion": "Print a script that lets a shell complete commands and options.",
 }
 
 
@@ -95,7 +91,7 @@ def run(arguments: list[str]) -> int:
         except (SystemExit, GeneratorExit):
             raise
         except BaseException as error:  # Rust libraries panic with exceptions that are no Exception
-            return end_with(error, words, is_debug=is_debug)
+            return end_with(error, is_debug=is_debug)
     return 0
 
 
@@ -112,13 +108,13 @@ def without_debug(arguments: list[str]) -> tuple[list[str], bool]:
     return words + arguments[end:], len(words) < end
 
 
-def end_with(error: BaseException, arguments: list[str], *, is_debug: bool) -> int:
+def end_with(error: BaseException, *, is_debug: bool) -> int:
     """Say why a command ended, and return the exit code."""
     match error:
         case click.exceptions.Exit():
             return error.exit_code
         case KeyboardInterrupt() | click.Abort():
-            text, code = message_of(error, arguments)
+            text, code = message_of(error)
             note(text)
             return code
         case click.UsageError():

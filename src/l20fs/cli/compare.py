@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 from rich.box import SIMPLE_HEAD
 
-from l20fs.cli.folder import OutputFolder, require_plots
+from l20fs.cli.folder import check_output
 from l20fs.cli.options import DataOptions, check_scoring, data_options, scoring_option
 from l20fs.cli.output import Table, cell_bars, note, show, show_json, show_tables, tell_results
 from l20fs.cli.parameter_types import FEATURES, JOBS, SEED, Count
@@ -21,19 +21,21 @@ if TYPE_CHECKING:
     from l20fs.experiments.plan import Plan, Variant
     from l20fs.report import document
 
-#: Name of a data set in pictures and in the folder of the cells; a file name may be longer, and hold anything.
-MOST_LETTERS = 60
-
 
 @click.command()
 @click.argument("data")
 @data_options
 @click.option(
-    "-o", "--output", "folder", type=click.Path(path_type=Path), required=True, help="Folder for everything, to be resumed."
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Folder for the result files and page.",
 )
 @click.option(
     "--methods",
-    help="Methods separated by commas (see `l20fs methods`; l2,0-FS is the paper's), or all.  [default: a quick handful]",
+    help="Methods separated by commas (l2,0-FS is the paper's), or all.  [default: a quick handful]",
 )
 @scoring_option
 @click.option("--sizes", help="Numbers of features, separated by commas.  [default: 5,10,20,50,100]")
@@ -56,7 +58,7 @@ MOST_LETTERS = 60
 )
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the splits.")
 @click.option("--n-jobs", type=JOBS, default=2, show_default=True, help="Fits at the same time.")
-@click.option("--force", is_flag=True, help="Replace results of other data in the folder, and results that were edited.")
+@click.option("--force", is_flag=True, help="Replace the results in the output folder.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of tables.")
 @click.option("--open", "open_page", is_flag=True, help="Open the report page in the browser.")
 def compare(
@@ -77,8 +79,7 @@ def compare(
     """Compare methods on DATA: a table with one sample per row (CSV, TSV, ...), or `srbct`, the built-in set.
 
     Every method gets the same random splits. What it selects, how many features and with which parameters is decided on
-    the training samples alone; accuracy, or another metric (--scoring), is that on the test samples. A run that was
-    stopped is resumed: call it again with the same folder.
+    the training samples alone; accuracy, or another metric (--scoring), is that on the test samples.
 
     \b
     Examples:
@@ -90,19 +91,18 @@ def compare(
     """
     import scipy.sparse as sp
 
-    require_plots()
     from l20fs.cli.load import load, nuisances_of
     from l20fs.data.readers import DataError
     from l20fs.experiments import compare as comparison
     from l20fs.experiments.cells import Dataset
+    from l20fs.storage.results import write_results
 
     options = DataOptions(**reading)
     for_labels = options.task != "regression"
     variants = wanted_variants(methods, for_labels=for_labels)
     check_scoring(scoring, options.task)
     wanted_sizes = None if sizes is None else parse_sizes(sizes)
-    output = OutputFolder(folder, "compare")
-    output.check(force=force)
+    check_output(folder, "compare", force=force)
     samples = load(data, options)
     if sp.issparse(samples.X):
         raise DataError(
@@ -110,22 +110,22 @@ def compare(
             "table, or use `l20fs select`, which keeps it sparse."
         )
     task: Any = "classification" if for_labels else "regression"
-    dataset = Dataset(name_of(data), samples.X, samples.y, task, samples.unprepared, samples.groups, nuisances_of(samples))
+    dataset = Dataset(samples.title, samples.X, samples.y, task, samples.unprepared, samples.groups, nuisances_of(samples))
     plan = comparison.comparison_plan(
         dataset, variants, sizes=wanted_sizes, n_splits=n_splits, scale=scale, scoring=scoring, seed=seed
     )
     for remark in comparison.remarks(dataset, plan):
         note(remark)
-    with cell_bars(folder) as on_progress:
-        progress = partial(on_progress, "comparison")
-        found = comparison.compare(plan, dataset, output, n_jobs=n_jobs, force=force, on_progress=progress)
+    with cell_bars() as on_progress:
+        found = comparison.compare(plan, dataset, n_jobs=n_jobs, on_progress=partial(on_progress, "comparison"))
+    names = write_results(folder, "compare", found.files, comparison.describe_run(plan, dataset, samples.sha256))
     if as_json:
         show_json(summary(found, dataset.name, plan))
     else:
         show_tables(*shown(found.table))
         show(found.answer)
         note(found.table.caption)
-    tell_results(folder, [file.name for file in found.files], open_page=open_page)
+    tell_results(folder, names, open_page=open_page)
 
 
 def summary(found: Comparison, name: str, plan: Plan) -> dict[str, Any]:
@@ -151,7 +151,7 @@ def wanted_variants(methods: str | None, *, for_labels: bool) -> tuple[Variant, 
     try:
         return choose_variants(names, for_labels=for_labels)
     except PlanError as error:
-        raise click.UsageError(f"--methods: {error} `l20fs methods` lists all.") from error
+        raise click.UsageError(f"--methods: {error}") from error
 
 
 def parse_sizes(text: str) -> list[int]:
@@ -169,20 +169,6 @@ def parse_sizes(text: str) -> list[int]:
                 f"--sizes: {part!r} is not a number of features. Use whole numbers from 1 to {FEATURES.most}, such as 10,20."
             )
     return [int(part) for part in parts]
-
-
-def name_of(data: str) -> str:
-    """Return the name of a data set: its file without folder and extensions, valid as a folder name.
-
-    Examples
-    --------
-    >>> name_of("data/my tumours.tsv.gz"), name_of("...tsv"), name_of("-")
-    ('my tumours', 'data', 'standard input')
-    """
-    from l20fs.storage.streams import title_of
-
-    stem = re.sub(r"(\.(csv|tsv|txt|gz))+$", "", title_of(data), flags=re.IGNORECASE)
-    return re.sub(r"[^\w .,+-]", "_", stem).strip(" .")[:MOST_LETTERS].strip(" .") or "data"
 
 
 def shown(table: document.Table) -> list[Table]:

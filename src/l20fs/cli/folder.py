@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from pathlib import Path
 
 import click
 
-from l20fs.storage.result_folder import ResultFolder, TakenFolderError
+from l20fs.storage.files import check_writable, refuse_irregular
+from l20fs.storage.results import RESULTS
 
 
-class OutputFolder(ResultFolder):
-    """Folder that the option ``-o`` of a command names."""
-
-    def check(self, *, force: bool = False, resume: bool = False, data: str | None = None) -> None:
-        """Raise an error before any work is done if the command must not or cannot write into the folder."""
-        try:
-            super().check(force=force, resume=resume, data=data)
-        except TakenFolderError as error:
-            raise click.UsageError(str(error)) from error
+def check_output(folder: Path, command: str, *, force: bool) -> None:
+    """Raise an error before any work is done if the results of a command cannot be written, or must not."""
+    check_writable(folder)
+    present = [name for name in RESULTS[command] if (folder / name).exists()]
+    if present and not force:
+        raise click.UsageError(f"-o {folder}: holds results already ({', '.join(present)}). Use --force to replace them.")
+    for name in RESULTS[command]:
+        refuse_irregular(folder / name)
 
 
 def require_plots() -> None:

@@ -24,7 +24,6 @@ from l20fs.data.readers import DataError, Samples, read_table
 from l20fs.estimators.base import BaseSelector
 from l20fs.inputs.constraints import Features
 from l20fs.inputs.nuisances import encode_nuisances
-from l20fs.storage.result_folder import command_of
 from l20fs.storage.streams import title_of
 from l20fs.text import abbreviated, by_number, counted
 from l20fs.typing import Array, Task
@@ -88,7 +87,6 @@ def read(data: str, labels: Path | None, options: dict[str, Any]) -> Samples:
     refuse_twice(data, labels)
     most = options.get("max_memory")
     file = as_file(data, most)
-    refuse_results(file)
     options |= {"labels": None if labels is None else as_file(labels, most)}
     samples = read_table(file, **options, in_use=resident_memory() if most is not None else 0)
     forget(labels, None if isinstance(samples.X, FileBlocks) else data)
@@ -107,15 +105,6 @@ def tell_notes(samples: Samples) -> None:
     """Print what the readers have to say about a file, and what they chose by themselves."""
     for text in samples.notes:
         note(text)
-
-
-def refuse_results(folder: Path) -> None:
-    """Raise an error for a folder of results, which is given where a table is needed."""
-    command = command_of(folder)
-    if command is not None:
-        page = next((page for page in ("report.html", "validation.html") if (folder / page).is_file()), None)
-        way_out = "Give" if page is None else f"Open {folder / page}, or give"
-        raise click.UsageError(f"{folder}{os.sep} holds results of `l20fs {command}`. {way_out} the table of samples.")
 
 
 def resident_memory() -> int:

@@ -149,7 +149,6 @@ class SelectOptions(DataOptions, ModelOptions):
     seed: int = 0
     as_json: bool = False
     force: bool = False
-    resume: bool = False
     open_page: bool = False
 
 
@@ -297,7 +296,7 @@ model_options = together(
         type=MethodName(),
         default=DEFAULT_SOLVER,
         show_default=True,
-        help=f"{', '.join(SOLVERS)} (L20Selector), or any method of `l20fs methods` that looks at the labels.",
+        help=f"{', '.join(SOLVERS)} (L20Selector), or any method of l20fs.methods that looks at the labels.",
     ),
     click.option("--alpha", type=click.FloatRange(min=0, min_open=True), help="Stop the path at this lambda."),
     click.option(

@@ -35,7 +35,6 @@ from rich.table import Column
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from l20fs.cli.interruption import resumable
 from l20fs.text import printable
 
 if TYPE_CHECKING:
@@ -79,11 +78,6 @@ def plain(text: str, style: str = "") -> Text:
 def show(text: str) -> None:
     """Print a line to stdout; control characters in it are escaped, ends of lines too."""
     _write(f"{printable(text)}\n")
-
-
-def show_text(text: str) -> None:
-    """Print lines to stdout, which may have tabs; other control characters are escaped."""
-    _write(printable(text, kept="\n\t"))
 
 
 def show_json(value: Any) -> None:
@@ -159,13 +153,8 @@ def tell_traceback(error: BaseException) -> None:
 
 def tell_results(folder: Path, names: Iterable[str], *, open_page: bool) -> None:
     """Say where the result files and the report page are, and open the page if asked for."""
-    note(f"Results are in {folder}{os.sep}: {', '.join(names)}")
-    tell_page(folder, open_page=open_page)
-
-
-def tell_page(folder: Path, *, open_page: bool) -> None:
-    """Say where the report page is, and open it if asked for."""
     page = folder / "report.html"
+    note(f"Results are in {folder}{os.sep}: {', '.join(names)}")
     note(f"Look at {page}")
     if open_page:
         open_in_browser(page)
@@ -259,27 +248,17 @@ def log_of_blocks(X: Any) -> Iterator[None]:
 
 
 @contextmanager
-def cell_bars(folder: Path) -> Iterator[Callable[[str, RunProgress], None]]:
-    """Yield a function that shows the progress of runs of cells, a bar and the time left for each; on a terminal only.
-
-    Everything that is finished is in ``folder``, and told if the block is interrupted: the same command goes on with it.
-    """
+def cell_bars() -> Iterator[Callable[[str, RunProgress], None]]:
+    """Yield a function that shows the progress of runs of cells, a bar and the time left for each; on a terminal only."""
     with live(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()) as bars:
         tasks: dict[str, TaskID] = {}
-        done: dict[str, RunProgress] = {}
 
         def on_progress(name: str, progress: RunProgress) -> None:
-            done[name] = progress
             if name not in tasks:
                 tasks[name] = bars.add_task(name)
             bars.update(tasks[name], completed=progress.n_done, total=progress.n_cells)
 
-        def kept() -> str:
-            counts = [f"{each.n_done} of {each.n_cells} fits of {name!r}" for name, each in done.items() if each.n_done]
-            return f"{', '.join(counts)} kept in {folder}{os.sep}" if counts else ""
-
-        with resumable(kept):
-            yield on_progress
+        yield on_progress
 
 
 @contextmanager

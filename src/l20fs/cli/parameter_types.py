@@ -58,13 +58,7 @@ class MethodName(click.ParamType[str]):
         if value.lower() in {name.lower() for name in discover()}:
             self.fail(f"{value!r} does not look at the labels. Use one that does: {', '.join(known)}.", param, ctx)
         meant = by_lower[closest(value.lower(), by_lower)]
-        self.fail(f"{value!r} is unknown. Did you mean {meant!r}? `l20fs methods` lists all.", param, ctx)
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        from click.shell_completion import CompletionItem
-
-        known = [*SOLVERS, *supervised_methods()]
-        return [CompletionItem(name) for name in known if name.lower().startswith(incomplete.lower())]
+        self.fail(f"{value!r} is unknown. Did you mean {meant!r}?", param, ctx)
 
 
 class Scoring(click.ParamType[str]):
@@ -79,11 +73,6 @@ class Scoring(click.ParamType[str]):
             return find_metric(value).name
         except ValueError:
             self.fail(f"{value!r} is unknown. Use auto, or one of {', '.join(METRICS)}.", param, ctx)
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        from click.shell_completion import CompletionItem
-
-        return [CompletionItem(name) for name in ("auto", *METRICS) if name.startswith(incomplete)]
 
 
 class Ridge(click.ParamType[float | str]):

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from l20fs.cli.folder import OutputFolder
+from l20fs.cli.folder import check_output
 from l20fs.cli.options import ReadingOptions, reading_options
 from l20fs.cli.output import Table, note, readable, show_json, show_tables
 from l20fs.cli.parameter_types import FEATURES
-from l20fs.storage.result_folder import versions
+from l20fs.storage.results import versions, write_results
 from l20fs.text import counted
 
 if TYPE_CHECKING:
@@ -60,12 +60,12 @@ def predict(panel: Path, data: str, **given: Any) -> None:
     """
     from l20fs.cli.load import load_features
     from l20fs.prediction.new_samples import predict_samples
-    from l20fs.report.delimited import frame_writer
+    from l20fs.report.delimited import write_frame
 
     options = PredictOptions(**given)
-    output = None if options.output is None else OutputFolder(options.output, "predict")
+    output = options.output
     if output is not None:
-        output.check(force=options.force)
+        check_output(output, "predict", force=options.force)
     rule = load_panel(panel)
     samples = load_features(data, panel_names(rule, options.n_features), options)
     found = predict_samples(rule, columns_of(samples), options.n_features)
@@ -75,29 +75,23 @@ def predict(panel: Path, data: str, **given: Any) -> None:
         note(f"{outside_text(found)}: see the column `outside`")
     run = describe(panel, rule, data, samples, options.n_features) | {"replaced": found.replaced}
     if output is not None:
-        with output.claim(force=options.force):
-            names = output.write({"predictions.tsv": frame_writer(frame)}, run)
-        note(f"Results are in {options.output}{os.sep}: {', '.join(names)}")
+        names = write_results(output, "predict", {"predictions.tsv": write_frame(frame)}, run)
+        note(f"Results are in {output}{os.sep}: {', '.join(names)}")
     if options.as_json:
         show_json(run | {"predictions": records_of(frame)})
-    elif options.output is None:
+    elif output is None:
         show_tables(shown(frame, rule))
 
 
 def load_panel(place: Path) -> Panel:
     """Read a panel from its file, or from the folder of results that holds it."""
     from l20fs.cli.incoming import as_file
-    from l20fs.data.readers import DataError
     from l20fs.prediction.panel import Panel
     from l20fs.prediction.panel_file import MOST_BYTES
-    from l20fs.storage.result_folder import describe_change
 
-    change = describe_change(place, PANEL_FILE) if place.is_dir() else None
     file = place / PANEL_FILE if place.is_dir() else as_file(place, most_bytes=MOST_BYTES)
     if not file.exists():
         raise click.UsageError(f"{place} has no {PANEL_FILE}. Make one with `l20fs select DATA -o {place}`.")
-    if change is not None:
-        raise DataError(f"{change} Give {file} itself to use it as it is.")
     return Panel.load(file)
 
 

@@ -8,9 +8,10 @@ from typing import Any
 import click
 
 from l20fs.cli.data import data_dir_option
-from l20fs.cli.folder import OutputFolder, require_plots
+from l20fs.cli.folder import require_plots
 from l20fs.cli.output import cell_bars, note, show
 from l20fs.cli.parameter_types import JOBS
+from l20fs.storage.files import check_writable
 from l20fs.text import did_you_mean, joined
 
 #: The exhibits, in the order of the paper; ``all`` stands for every one.
@@ -56,7 +57,7 @@ class ExhibitName(click.Choice[str]):
     "-o",
     "--output",
     "folder",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=click.Path(path_type=Path),
     required=True,
     help="Folder for everything.",
 )
@@ -69,7 +70,6 @@ class ExhibitName(click.Choice[str]):
     help="The paper's protocol, which is optimistic, or the honest one beside it (five times the work).",
 )
 @click.option("--n-jobs", type=JOBS, default=2, show_default=True, help="Fits at the same time.")
-@click.option("--force", is_flag=True, help="Replace results in the folder that were edited.")
 @data_dir_option
 def reproduce(
     what: tuple[str, ...],
@@ -77,13 +77,12 @@ def reproduce(
     datasets: str | None,
     protocol: str,
     n_jobs: int,
-    force: bool,
     data_dir: Path | None,
 ) -> None:
     """Reproduce the paper's tables and figures, beside the printed numbers.
 
     EXHIBIT is one or more of datasets, accuracy, curves, lambda, initialisation, convergence, time, solvers, readings,
-    repeats and summary, or all. A run that was stopped is resumed: call it again with the same folder.
+    repeats and summary, or all. A run that was stopped goes on where it was: call it again with the same folder.
 
     \b
     Examples:
@@ -99,16 +98,14 @@ def reproduce(
     for name in wanted or []:
         if name not in paper_sets():
             raise click.UsageError(f"--datasets: {name!r} is not a set of the paper. {hint(name, list(paper_sets()))}")
-    output = OutputFolder(folder, "reproduce")
-    output.check(force=force)
-    with cell_bars(folder) as on_progress:
+    check_writable(folder)
+    with cell_bars() as on_progress:
         reproduction = Reproduction(
-            output,
+            folder,
             data_dir=data_dir,
             datasets=wanted,
             is_honest=protocol == "both",
             n_jobs=n_jobs,
-            force=force,
             note=note,
             on_progress=on_progress,
         )

@@ -1,33 +1,26 @@
-"""Results of ``l20fs select``: what a run depends on, what it keeps, and its files."""
+"""Results of ``l20fs select``: what a run depends on, and its files."""
 
 from __future__ import annotations
 
-import json
-import os
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-import click
 import pandas as pd
 
 from l20fs.cli.select_atlas import atlas_tables
-from l20fs.cli.select_content import selection_tsv
+from l20fs.cli.select_content import build_content, selection_tsv
 from l20fs.cli.select_findings import Findings
 from l20fs.cli.select_panel import make_panel
 from l20fs.data.readers import Samples
 from l20fs.evaluation.target_summary import Classes, summarise
 from l20fs.prediction.panel import Panel
 from l20fs.report.content import Content
-from l20fs.report.delimited import frame_writer
-from l20fs.report.formats import text_writer
+from l20fs.report.delimited import write_frame
 from l20fs.report.measures import PanelNumbers
 from l20fs.report.page import render
-from l20fs.storage.files import Writer
-from l20fs.storage.result_folder import RUN, ResultFolder, versions
-from l20fs.text import counted
-
-#: Folder of the folds in the output folder.
-FOLDS = "folds"
+from l20fs.storage.files import Writable
+from l20fs.storage.results import versions, write_results
 
 
 def describe_run(samples: Samples, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -57,42 +50,23 @@ def describe_run(samples: Samples, arguments: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def check_same_run(output: ResultFolder, run: dict[str, Any]) -> None:
-    """Raise an error if a finished run of other data or options is resumed."""
-    if not (output.path / RUN).exists():
-        return
-    stored = output.record
-    differing = [key for key in run if stored.get(key) != json.loads(json.dumps(run[key]))] if stored else [RUN]
-    if differing:
-        raise click.UsageError(
-            f"--resume: {output.path} holds the results of another run (other {', '.join(differing)}). Use --force to "
-            "replace them, or another folder."
-        )
-
-
-def describe_kept(output: ResultFolder) -> str:
-    """Say what an interrupted run left to be resumed; empty if that is nothing."""
-    n_folds = len(output.kept(FOLDS))
-    return f"{counted(n_folds, 'fold')} kept in {output.path}{os.sep}" if n_folds else ""
-
-
-def write_results(output: ResultFolder, findings: Findings, content: Content) -> list[str]:
+def write_selection(folder: Path, findings: Findings) -> list[str]:
     """Write the result files together and return their names."""
-    writers: dict[str, Writer] = {"selection.tsv": text_writer(selection_tsv(findings, content))}
+    content = build_content(findings)
+    files: dict[str, Writable] = {"selection.tsv": selection_tsv(findings, content)}
     if findings.path is not None:
-        writers["path.npz"] = findings.path.write
-    writers["cv.tsv"] = frame_writer(pd.DataFrame(cv_table(findings)))
+        files["path.npz"] = findings.path.write
+    files["cv.tsv"] = write_frame(pd.DataFrame(cv_table(findings)))
     if findings.stability is not None:
-        writers["stability.tsv"] = frame_writer(findings.stability.selection_frame())
+        files["stability.tsv"] = write_frame(findings.stability.selection_frame())
     if findings.atlas is not None:
-        writers |= atlas_tables(findings.atlas)
+        files |= atlas_tables(findings.atlas)
     panel = make_panel(findings)
     if panel is not None:
-        writers["panel.json"] = text_writer(panel.to_json())
+        files["panel.json"] = panel.to_json()
         content = replace(content, panel=numbers_for_page(panel, content))
-    writers["report.json"] = text_writer(content.to_json() + "\n")
-    writers["report.html"] = text_writer(render(content))
-    return output.write(writers, findings.provenance)
+    files["report.html"] = render(content)
+    return write_results(folder, "select", files, findings.provenance)
 
 
 def numbers_for_page(panel: Panel, content: Content) -> PanelNumbers | None:

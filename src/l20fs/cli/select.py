@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from l20fs.cli.folder import OutputFolder
-from l20fs.cli.interruption import resumable
+from l20fs.cli.folder import check_output
 from l20fs.cli.options import (
     CommonFirst,
     SelectOptions,
@@ -18,7 +16,7 @@ from l20fs.cli.options import (
     model_options,
     scoring_option,
 )
-from l20fs.cli.output import Table, note, readable, show, show_json, show_tables, tell_page, tell_results
+from l20fs.cli.output import Table, note, readable, show, show_json, show_tables, tell_results
 from l20fs.cli.parameter_types import FEATURES, JOBS, SEED, SHARE, SOLVERS, Count
 from l20fs.defaults import DEFAULT_N_FEATURES
 from l20fs.evaluation.choice import FIRST_LIMIT, LAST_LIMIT
@@ -27,14 +25,13 @@ from l20fs.text import percent, with_interval
 if TYPE_CHECKING:
     from l20fs.cli.select_content import Panel
     from l20fs.cli.select_findings import Findings
-    from l20fs.data.readers import Samples
-    from l20fs.report.content import Stability
+    from l20fs.report.measures import Stability
 
 SHOWN_SIZES = (1, 2, 5, 10, 20, 50, 100)
 MOST_ROWS_SHOWN = 20
 
 #: Options that change where and how a result is shown, and not what it is.
-WITHOUT_EFFECT = ("output", "n_jobs", "force", "resume", "as_json", "open_page", "max_memory")
+WITHOUT_EFFECT = ("output", "n_jobs", "force", "as_json", "open_page", "max_memory")
 
 
 @click.command(cls=CommonFirst)
@@ -71,9 +68,6 @@ WITHOUT_EFFECT = ("output", "n_jobs", "force", "resume", "as_json", "open_page",
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the folds and halves.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of tables.")
 @click.option("--force", is_flag=True, help="Replace the results in the output folder.")
-@click.option(
-    "--resume", is_flag=True, help="Go on with a run into this folder that was interrupted; nothing is done if it was not."
-)
 @click.option("--open", "open_page", is_flag=True, help="Open the report page in the browser.")
 def select(data: str, **given: Any) -> None:
     """Select features from DATA: a table with one sample per row (CSV, TSV, ...), or `srbct`, the built-in set.
@@ -89,51 +83,24 @@ def select(data: str, **given: Any) -> None:
       l20fs select methylation.csv --target age --task regression --auto 1se -o results
     """
     from l20fs.cli.load import load, refuse_changed
-    from l20fs.cli.results import describe_kept, describe_run
+    from l20fs.cli.results import describe_run, write_selection
     from l20fs.cli.select_pipeline import run_selection
 
     options = SelectOptions(**given)
     check_combination(options)
-    output = None if options.output is None else OutputFolder(options.output, "select")
+    output = options.output
     if output is not None:
-        output.check(force=options.force, resume=options.resume)
+        check_output(output, "select", force=options.force)
     options = options.completed()
-    in_blocks = options.method in SOLVERS
-    if output is None:
-        samples = load(data, options, in_blocks=in_blocks)
-        findings = run_selection(samples, options, describe_run(samples, arguments(data, options)), None)
-        refuse_changed(samples)
-        tell(findings)
-        note("Nothing was written; add -o DIR to keep the results and a report page.")
-        return
-    with resumable(lambda: describe_kept(output), "--resume"):
-        samples = load(data, options, in_blocks=in_blocks)
-        run_into(output, samples, options, describe_run(samples, arguments(data, options)))
-
-
-def run_into(output: OutputFolder, samples: Samples, options: SelectOptions, run: dict[str, Any]) -> None:
-    """Run all steps, write the results into a folder and print them, unless a run there that is to be resumed is done."""
-    from l20fs.cli.load import refuse_changed
-    from l20fs.cli.results import FOLDS, check_same_run, write_results
-    from l20fs.cli.select_content import build_content
-    from l20fs.cli.select_pipeline import run_selection
-
-    with output.claim(force=options.force, resume=options.resume):
-        if options.resume and not options.force:
-            check_same_run(output, run)
-        if not options.resume:
-            output.forget(FOLDS)
-        if options.resume and not (options.force or options.as_json) and not output.missing():
-            output.forget(FOLDS)
-            note(f"Nothing to do: the run in {output.path}{os.sep} is finished.")
-            tell_page(output.path, open_page=options.open_page)
-            return
-        findings = run_selection(samples, options, run, output.path)
-        refuse_changed(samples)
-        names = write_results(output, findings, build_content(findings))
-        output.forget(FOLDS)  # they are of no use after the fits
+    samples = load(data, options, in_blocks=options.method in SOLVERS)
+    findings = run_selection(samples, options, describe_run(samples, arguments(data, options)))
+    refuse_changed(samples)
+    names = None if output is None else write_selection(output, findings)
     tell(findings)
-    tell_results(output.path, names, open_page=options.open_page)
+    if output is None or names is None:
+        note("Nothing was written; add -o DIR to keep the results and a report page.")
+    else:
+        tell_results(output, names, open_page=options.open_page)
 
 
 def check_combination(options: SelectOptions) -> None:
@@ -159,9 +126,8 @@ def check_combination(options: SelectOptions) -> None:
             f"--atlas does not go with {given}: its proofs need the loss of {', '.join(SOLVERS)}, with a ridge term. Leave "
             "one of the two out."
         )
-    for is_given, flag in ((options.resume, "--resume"), (options.open_page, "--open")):
-        if is_given and options.output is None:
-            raise click.UsageError(f"{flag} needs a folder. Add -o DIR.")
+    if options.open_page and options.output is None:
+        raise click.UsageError("--open needs a folder. Add -o DIR.")
 
 
 def arguments(data: str, options: SelectOptions) -> dict[str, Any]:

@@ -11,9 +11,8 @@ from l20fs import PanelAtlas
 from l20fs.cli.select_findings import Findings
 from l20fs.estimators.panels import heads_of
 from l20fs.report import sentences
-from l20fs.report.delimited import frame_writer, join_names
+from l20fs.report.delimited import join_names, write_frame
 from l20fs.report.measures import Atlas
-from l20fs.storage.files import Writer
 from l20fs.text import small_percent
 from l20fs.typing import Array
 
@@ -21,15 +20,15 @@ from l20fs.typing import Array
 MOST_OPTIONAL, MOST_REPLACEMENTS = 40, 5
 
 
-def atlas_tables(atlas: PanelAtlas) -> dict[str, Writer]:
-    """Return what writes panels.tsv, one line per panel, and atlas.tsv, one line per feature."""
+def atlas_tables(atlas: PanelAtlas) -> dict[str, str]:
+    """Return panels.tsv, one line per panel, and atlas.tsv, one line per feature."""
     panels, features = atlas.to_frame(), atlas.feature_frame()
     panels["features"] = [join_names(names) for names in panels["features"]]
     panels["gap"] *= 100.0
     features["replaced_by"] = [join_names(names) for names in features["replaced_by"]]
     return {
-        "panels.tsv": frame_writer(panels.rename(columns={"gap": "gap_percent"})),
-        "atlas.tsv": frame_writer(features),
+        "panels.tsv": write_frame(panels.rename(columns={"gap": "gap_percent"})),
+        "atlas.tsv": write_frame(features),
     }
 
 

@@ -26,10 +26,20 @@ from l20fs.evaluation.validation import class_rates, reliability
 from l20fs.objective.path_ranking import RULES
 from l20fs.report import sentences
 from l20fs.report.confusion import MOST_CLASSES, confused_pairs
-from l20fs.report.content import MOST_LINES, N_SUBSTITUTES, Content, Curve, PathLines, Stability
-from l20fs.report.delimited import join_names, write_tsv
-from l20fs.report.measures import ClassRate, Numbers, Reliability, Roc
-from l20fs.report.rules import MOST_POINTS, MOST_ROC_POINTS
+from l20fs.report.content import N_SUBSTITUTES, Content
+from l20fs.report.delimited import join_names, write_rows
+from l20fs.report.measures import (
+    MOST_LINES,
+    MOST_POINTS,
+    MOST_ROC_POINTS,
+    ClassRate,
+    Curve,
+    Numbers,
+    PathLines,
+    Reliability,
+    Roc,
+    Stability,
+)
 from l20fs.typing import Array
 
 MOST_LAMBDAS = 200
@@ -138,7 +148,7 @@ def selection_tsv(findings: Findings, content: Content) -> str:
         # The weights of one panel alone: those of all smaller ones would be too many.
         for row, weights in zip(rows, _coef_texts(panels.panel_weights(findings.path, heads_of(units), k)), strict=True):
             row += weights
-    return write_tsv([content.header(), *rows])
+    return write_rows([content.header(), *rows])
 
 
 def _columns(findings: Findings, units: list[Array]) -> dict[str, list[str]]:

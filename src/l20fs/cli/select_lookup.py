@@ -8,7 +8,7 @@ from l20fs.cli.select_findings import Findings
 from l20fs.estimators.selection_table import NearestMembers
 from l20fs.report.measures import Lookup
 
-#: Features that ``report.json`` holds at most, the best ones; the page may have room for fewer.
+#: Features that can be searched for at most, the best ones; the page may have room for fewer.
 MOST_FEATURES = 50_000
 
 

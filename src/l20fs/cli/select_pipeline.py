@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +16,6 @@ from l20fs.cli import NothingSelectedError
 from l20fs.cli.load import make_selector, nuisances_of, refuse_for_blocks
 from l20fs.cli.options import SelectOptions
 from l20fs.cli.output import WarningLog, log_of_blocks, note, progress, stated_warnings, working
-from l20fs.cli.results import FOLDS
 from l20fs.cli.select_findings import Findings
 from l20fs.cli.select_sentences import data_warnings, warn_of_few_folds
 from l20fs.data.readers import DataError, Samples
@@ -28,7 +26,6 @@ from l20fs.estimators.feasibility import possible_sizes
 from l20fs.estimators.panels import largest_k, ranked_units
 from l20fs.evaluation.choice import choose, choose_each, is_at_limit, search_limits, search_sizes
 from l20fs.evaluation.corrected_score import Estimate, corrected_score, fixed_score
-from l20fs.evaluation.fold_store import FoldStore
 from l20fs.evaluation.metrics import METRICS, Metric
 from l20fs.evaluation.predictions import JUDGES, Nested, Predictions, nested_scores, predictions_by_k
 from l20fs.evaluation.target_summary import Classes, TargetSummary, summarise
@@ -41,9 +38,8 @@ from l20fs.typing import Array
 MOST_COMPARED = 5000
 
 
-def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str, Any], folder: Path | None) -> Findings:
-    """Run all steps that the options ask for; folds are kept in ``folder``."""
-    checkpoints = Checkpoints.of(folder, provenance)
+def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str, Any]) -> Findings:
+    """Run all steps that the options ask for."""
     log = WarningLog(samples.notes)
     targets = summarise(samples.y)
     metric = targets.metric if options.scoring == "auto" else METRICS[options.scoring]
@@ -57,11 +53,11 @@ def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str
         note(f"All features are selected: they are no more than {DEFAULT_N_FEATURES}. Choose fewer: -k N, or --auto 1se.")
     early = [text for text in (warn_of_few_folds(samples, targets),) if text]
     tell_warnings(early)
-    found = search(samples, options, targets, metric, log, checkpoints)
+    found = search(samples, options, targets, metric, log)
     selector, units, k, rule, predictions, limit, score, shared = found
     nested = None
     if options.nested and predictions is not None:
-        nested = cross_validate_choice(selector, samples, predictions, metric, options, checkpoints.folds)
+        nested = cross_validate_choice(selector, samples, predictions, metric, options)
     stability = None
     if options.stability:
         if shared is not None:
@@ -106,17 +102,6 @@ def tell_warnings(texts: Sequence[str]) -> None:
         note(f"warning: {text}")
 
 
-class Checkpoints(NamedTuple):
-    """Places in which a run keeps its folds; None: it keeps none."""
-
-    folds: FoldStore | None = None
-
-    @classmethod
-    def of(cls, folder: Path | None, run: dict[str, Any]) -> Checkpoints:
-        """Return those in an output folder, for a run of these data, options and versions."""
-        return cls() if folder is None else cls(FoldStore(folder / FOLDS, run))
-
-
 class Search(NamedTuple):
     """A fit to all samples, its cross-validation, the number of features and its score.
 
@@ -140,11 +125,10 @@ def search(
     targets: TargetSummary,
     metric: Metric,
     log: WarningLog,
-    checkpoints: Checkpoints,
 ) -> Search:
     """Fit and cross-validate; with --auto further and further while the best number of features lies at the limit."""
     for limit in limits_to_try(samples, options):
-        found = fit_and_validate(samples, options, targets, max(limit, largest_k(len(targets))), log, checkpoints)
+        found = fit_and_validate(samples, options, targets, max(limit, largest_k(len(targets))), log)
         if found.predictions is None:
             return found
         refuse_missing_probabilities(found.predictions, metric)
@@ -207,7 +191,6 @@ def fit_and_validate(
     targets: TargetSummary,
     largest: int,
     log: WarningLog,
-    checkpoints: Checkpoints,
 ) -> Search:
     """Fit on all samples and cross-validate all numbers of features up to ``largest``, and the requested one."""
     n_features = samples.X.shape[1]
@@ -227,7 +210,7 @@ def fit_and_validate(
     if k > len(units):
         k, rule = len(units), "alpha" if options.alpha is not None else rule
     sizes = sizes_to_try(selector, k, min(largest, len(units)))
-    predictions = cross_validate(selector, samples, targets, sizes, options, checkpoints.folds, X)
+    predictions = cross_validate(selector, samples, targets, sizes, options, X)
     return Search(selector, units, k, rule, predictions, shared=X)
 
 
@@ -283,7 +266,6 @@ def cross_validate(
     targets: TargetSummary,
     sizes: Sequence[int],
     options: SelectOptions,
-    store: FoldStore | None,
     shared: Part | None = None,
 ) -> Predictions | None:
     """Predict all samples with the selection inside each fold; None if there are too few for folds."""
@@ -304,7 +286,6 @@ def cross_validate(
             preprocess=samples.preprocess,
             n_jobs=number_of_jobs(samples, options),
             on_fold=advance,
-            store=store,
         )
 
 
@@ -314,7 +295,6 @@ def cross_validate_choice(
     outer: Predictions,
     metric: Metric,
     options: SelectOptions,
-    store: FoldStore | None,
 ) -> Nested:
     """Repeat the choice of the number of features inside each fold."""
     assert options.auto is not None
@@ -333,7 +313,6 @@ def cross_validate_choice(
             preprocess=samples.preprocess,
             n_jobs=number_of_jobs(samples, options),
             on_fold=advance,
-            store=store,
         )
 
 

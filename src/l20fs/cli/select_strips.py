@@ -9,8 +9,14 @@ import numpy as np
 
 from l20fs.cli.select_findings import Findings
 from l20fs.estimators.feature_values import unit_values
-from l20fs.report.measures import Strips
-from l20fs.report.rules import LARGEST, MOST_OF_A_CLASS, MOST_POINTS, MOST_STRIP_CLASSES, MOST_STRIP_VALUES
+from l20fs.report.measures import (
+    LARGEST,
+    MOST_OF_A_CLASS,
+    MOST_POINTS,
+    MOST_STRIP_CLASSES,
+    MOST_STRIP_VALUES,
+    Strips,
+)
 from l20fs.typing import Array
 
 #: Fewest values of a class, and of a regression: rather than less, the page has fewer features.

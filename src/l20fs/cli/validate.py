@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from l20fs.cli.folder import OutputFolder
+from l20fs.cli.folder import check_output
 from l20fs.cli.options import data_options
 from l20fs.cli.output import (
     Table,
@@ -58,7 +58,7 @@ def validate(panel: Path, data: str, test: str | None, **given: Any) -> None:
     check_combination(options, is_list=is_list, test=test)
     refuse_twice(panel, data, test, options.labels)
     if options.output is not None:
-        OutputFolder(options.output, "validate").check(force=options.force)
+        check_output(options.output, "validate", force=options.force)
     found = judge_list(panel, data, test, options) if is_list else judge_panel(panel, data, options)
     finish(found, options)
 
@@ -99,9 +99,9 @@ def finish(found: Judgement, options: ValidateOptions) -> None:
     import pandas as pd
 
     from l20fs.cli.validate_content import as_json, scores_frame, scores_table
-    from l20fs.report.delimited import frame_writer
-    from l20fs.report.formats import text_writer
+    from l20fs.report.delimited import write_frame
     from l20fs.report.validation import validation_page
+    from l20fs.storage.results import write_results
 
     for text in found.warnings:
         note(f"warning: {text}")
@@ -130,14 +130,12 @@ def finish(found: Judgement, options: ValidateOptions) -> None:
         warnings=[*found.warnings, *found.notes],
     )
     frames = [scores_frame(part, name) for name, part in found.parts.items()]
-    writers = {"validation.tsv": frame_writer(pd.concat(frames))}
+    files = {"validation.tsv": write_frame(pd.concat(frames))}
     if found.predictions is not None:
-        writers["predictions.tsv"] = frame_writer(found.predictions)
-    writers["validation.json"] = text_writer(json.dumps(stored, indent=2, ensure_ascii=False) + "\n")
-    writers["validation.html"] = text_writer(page)
-    output = OutputFolder(options.output, "validate")
-    with output.claim(force=options.force):
-        names = output.write(writers, found.run)
+        files["predictions.tsv"] = write_frame(found.predictions)
+    files["validation.json"] = json.dumps(stored, indent=2, ensure_ascii=False) + "\n"
+    files["validation.html"] = page
+    names = write_results(options.output, "validate", files, found.run)
     note(f"Results are in {options.output}{os.sep}: {', '.join(names)}")
     note(f"Look at {options.output / 'validation.html'}")
     if options.open_page:

@@ -41,7 +41,7 @@ from l20fs.prediction.panel import Panel
 from l20fs.report.sentences import adjusted_for
 from l20fs.report.validation import Section
 from l20fs.storage.records import RecordError, read_value
-from l20fs.storage.result_folder import versions
+from l20fs.storage.results import versions
 from l20fs.storage.streams import title_of
 from l20fs.text import MOST, counted, folded, listed
 

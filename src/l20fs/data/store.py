@@ -15,7 +15,7 @@ from l20fs.data.builtin import load_srbct
 from l20fs.data.catalogue import Status, as_float32, class_codes, content_digest, judge, paper_sets
 from l20fs.data.containers import LabelledArrays, read_labelled, read_npz
 from l20fs.data.readers import DataError
-from l20fs.storage.files import check_writable, sweep, write_atomically
+from l20fs.storage.files import check_writable, write_atomically
 from l20fs.typing import Array
 
 ENVIRONMENT = "L20FS_DATA_DIR"
@@ -208,7 +208,6 @@ def import_dataset(
     source, folder = Path(file), find_data_dir(data_dir)
     if not os.path.lexists(folder / f"{name}.npz"):
         check_writable(folder, "data_dir")
-        sweep(folder)
     found = read_labelled(source, target)
     place = folder / f"{name}.npz"
     result = _as_set(name, found, str(place), shown=source.name)

@@ -48,12 +48,11 @@ class OwnModel:
 class FittedEstimator:
     """Fit an estimator on the selected columns of the training samples, once per size, and score it.
 
-    The columns are in the order of X, as ``transform`` returns them, or ``best_first``.
+    The columns are in the order of X, as ``transform`` returns them.
     """
 
     estimator: Any
     scorer: Scorer
-    best_first: bool = False
 
     def __call__(self, selection: Selection, train: Samples, test: Samples) -> Array:
         read_at_once(selection, train, test)
@@ -61,7 +60,7 @@ class FittedEstimator:
 
     def score_on(self, features: Array, train: Samples, test: Samples) -> float:
         """Return the score of the estimator with some features."""
-        columns = features if self.best_first else np.sort(features)
+        columns = np.sort(features)
         fitted = fit_estimator(self.estimator, train.X[:, columns], train.y, train.fit_params)
         return score(self.scorer, fitted, test.X[:, columns], test.y, test.score_params)
 
@@ -148,11 +147,6 @@ def score(scorer: Scorer, fitted: Any, X: Any, y: Array, params: Mapping[str, An
             f"scoring needs a method that {type(fitted).__name__} does not have ({error}). Use another scoring, or an "
             "estimator with that method, for example CalibratedClassifierCV(LinearSVC()) for probabilities."
         ) from error
-
-
-def accuracy(fitted: Any, X: Any, y: Array) -> float:
-    """Return the fraction of correctly predicted labels, as a scorer."""
-    return float(np.mean(fitted.predict(X) == y))
 
 
 # ------------------------------------------------------------------------------------------------------------ predictions

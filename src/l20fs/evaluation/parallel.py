@@ -17,9 +17,9 @@ from l20fs.design import Part, pays_to_share, share_samples
 
 
 def results_of(
-    function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]], n_jobs: int | None, *, in_order: bool = True
+    function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]], n_jobs: int | None
 ) -> Generator[Any, None, None]:
-    """Call a function with each of the arguments and yield the results, in order or as completed.
+    """Call a function with each of the arguments and yield the results in order.
 
     If the generator is closed early, for example by an interrupt, the remaining calls are cancelled without a warning.
 
@@ -29,7 +29,7 @@ def results_of(
     [8, 9]
     """
     calls = (delayed(function)(*given) for given in arguments)
-    results = Parallel(n_jobs=n_jobs, return_as="generator" if in_order else "generator_unordered")(calls)
+    results = Parallel(n_jobs=n_jobs, return_as="generator")(calls)
     try:
         for result in results:  # noqa: UP028 - `yield from` would close the results before the warning is silenced
             yield result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,8 +15,7 @@ import scipy.sparse as sp
 from l20fs.blocks import as_blocks, comes_in_blocks, is_dask
 from l20fs.design import Part, share_samples
 from l20fs.evaluation.choice import Setting, SizeRule, choose, tabulate
-from l20fs.evaluation.engine import Judge, Judged, Samples, evaluate
-from l20fs.evaluation.fold_store import FoldStore
+from l20fs.evaluation.engine import Judge, Samples, evaluate
 from l20fs.evaluation.folds import Fold
 from l20fs.evaluation.judges import Decided, NearestNeighbours, OwnRule, RefittedRule, of_all_classes
 from l20fs.evaluation.metrics import METRICS, Metric, Outputs
@@ -168,7 +167,6 @@ def predictions_by_k(
     preprocess: Any = None,
     n_jobs: int | None = None,
     on_fold: Callable[[], object] | None = None,
-    store: FoldStore | None = None,
 ) -> Predictions:
     """Predict every sample by a selection on the other folds, for several numbers of features.
 
@@ -200,8 +198,6 @@ def predictions_by_k(
         Number of folds that are computed in parallel.
     on_fold : callable, optional
         Called after each fold.
-    store : FoldStore, optional
-        Where the results of each fold are kept, and taken from if they are there.
 
     Returns
     -------
@@ -236,14 +232,9 @@ def predictions_by_k(
     chosen = {judge: known[judge] for judge in judges}
     n_features = []
     parts = None if preprocess is None else Preprocessing(preprocess).apply_in
-
-    def compute(folds: Sequence[Fold]) -> Generator[Judged, None, None]:
-        return evaluate([predictor], samples, folds, sizes, chosen, one_ranking=True, n_jobs=n_jobs, parts=parts)
-
-    found: Generator[Any, None, None] = (
-        compute(folds) if store is None else store.results(folds, sizes, [*judges, type(known["linear"]).__name__], compute)
-    )
-    with closing(found) as results:
+    with closing(
+        evaluate([predictor], samples, folds, sizes, chosen, one_ranking=True, n_jobs=n_jobs, parts=parts)
+    ) as results:
         for fold, judged in zip(folds, results, strict=True):
             for judge, values in judged.by_judge.items():
                 collected.add(judge, fold, values)
@@ -313,7 +304,6 @@ def nested_scores(
     preprocess: Any = None,
     n_jobs: int | None = None,
     on_fold: Callable[[], object] | None = None,
-    store: FoldStore | None = None,
 ) -> Nested:
     """Repeat the choice of the number of features inside the training samples of each fold of ``outer``.
 
@@ -324,7 +314,7 @@ def nested_scores(
     X = _by_samples(X, may_share=preprocess is None and selector.takes_parts)
     metric = outer._metric(metric)
     chosen = []
-    for number, fold in enumerate(outer.folds):
+    for fold in outer.folds:
         own_groups = None if groups is None else np.asarray(groups)[fold.train]
         inner_folds = summarise(y[fold.train]).folds(own_groups, seed=seed)
         inner = predictions_by_k(
@@ -338,7 +328,6 @@ def nested_scores(
             nuisances=None if nuisances is None else nuisances[fold.train],
             preprocess=preprocess,
             n_jobs=n_jobs,
-            store=store and store.inside(number),
         )
         chosen.append(choose(inner.results(metric=metric), rule))
         if on_fold is not None:

@@ -1,4 +1,4 @@
-"""Cells of an experiment: one variant of a method on one split of one data set, stored as one file each."""
+"""Cells of an experiment: one variant of a method on one split of one data set."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ from l20fs.evaluation.engine import Samples, Selection, fit_quietly, judge, sele
 from l20fs.evaluation.folds import Fold
 from l20fs.evaluation.target_summary import Classes, Numbers, TargetSummary
 from l20fs.experiments.plan import NONZERO, Plan, Variant
-from l20fs.experiments.protocol import PAPER_METRICS, inner_splits, judge_by, paper_split
-from l20fs.storage.hashing import describe, digest, hash_of
-from l20fs.storage.keyed_store import Key, KeyedStore
+from l20fs.experiments.protocol import inner_splits, judge_by, paper_split
 from l20fs.typing import Array
 
 
@@ -40,13 +38,6 @@ class Dataset(NamedTuple):
     unprepared: Unprepared | None = None
     groups: Array | None = None
     nuisances: Array | None = None
-
-    @property
-    def digest(self) -> str:
-        parts = [digest(part) for part in (self.X, self.y, self.groups, self.nuisances) if part is not None]
-        if self.unprepared is not None:
-            parts += [digest(self.unprepared.X), describe(self.unprepared.transformer, "preparation")]
-        return hash_of(*parts)
 
     def prepared_by(self, train: Array) -> Dataset:
         """Return the data set as it is prepared by the training samples."""
@@ -89,19 +80,7 @@ class Cell:
     n_folds: int
     seed: int
     scale: Scale | None = None
-    metrics: tuple[str, ...] = PAPER_METRICS
-
-    def key(self, store: KeyedStore, data_digest: str) -> Key:
-        """Return the key of the result: a readable label, and a hash of its inputs."""
-        scaling = "none" if self.scale is None else f"{self.scale} for all methods"
-        place = f"{self.split}" if self.fold is None else f"{self.split}.{self.fold}"
-        return store.key(
-            f"{self.dataset}/{self.variant.method}-{place}",
-            [data_digest, self.variant.method, dict(self.variant.params), scaling],
-            [self.split, self.fold, self.n_folds if self.fold is not None else 0, self.seed],
-            [self.sizes, self.classifiers],
-            *([] if self.metrics == PAPER_METRICS else [self.metrics]),
-        )
+    scoring: str = "accuracy"
 
 
 def cells_of(plan: Plan, dataset: Dataset) -> Iterator[Cell]:
@@ -114,7 +93,7 @@ def cells_of(plan: Plan, dataset: Dataset) -> Iterator[Cell]:
             if variant.method == "Baseline":
                 sizes = (n_features,)
             sizes = tuple(k for k in sizes if k <= n_features)
-            common = (sizes, plan.classifiers, plan.inner_folds, plan.seed, plan.scale, plan.metrics)
+            common = (sizes, plan.classifiers, plan.inner_folds, plan.seed, plan.scale, plan.scoring)
             yield Cell(dataset.name, variant, split, None, *common)
             for fold in range(0 if variant.method == "Baseline" else n_folds):  # all features: there is no choice
                 yield Cell(dataset.name, variant, split, fold, *common)
@@ -145,7 +124,7 @@ def compute(cell: Cell, dataset: Dataset) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         selection = _select(cell, train, dataset.task)
-        judges = {name: judge_by(name, len(fold.train), cell.metrics) for name in cell.classifiers}
+        judges = {name: judge_by(name, len(fold.train), cell.scoring) for name in cell.classifiers}
         scores = judge(selection, train, test, judges).by_judge
     selected = selection.features
     sizes = [len(these) if size == NONZERO else size for size, these in zip(cell.sizes, selected, strict=True)]
@@ -153,17 +132,9 @@ def compute(cell: Cell, dataset: Dataset) -> dict[str, Any]:
     is_wanted = cell.fold is None and cell.variant.method != "Baseline"
     best = selected[-1] if is_wanted else np.empty(0, dtype=int)
     return {
-        "dataset": cell.dataset,
-        "label": cell.variant.label,
-        "choice": dict(cell.variant.choice),
-        "split": cell.split,
-        "fold": cell.fold,
         "n_test": len(fold.test),
         "sizes": sizes,
-        **{
-            metric: {name: np.atleast_2d(values)[place].tolist() for name, values in scores.items()}
-            for place, metric in enumerate(cell.metrics)
-        },
+        "scores": {name: values.tolist() for name, values in scores.items()},
         "fit_seconds": selection.fit_seconds,
         "n_nonzero": None if path is None else int(path.n_nonzero[-1]),
         "selected": best.tolist(),

@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,21 +15,19 @@ from sklearn.utils.validation import has_fit_parameter
 from l20fs.data.readers import DataError
 from l20fs.design import Scale
 from l20fs.evaluation.metrics import find_metric, metric_of
-from l20fs.experiments import figures, outcomes
+from l20fs.experiments import outcomes
 from l20fs.experiments.agreement import agreement_by_size, agreement_of_choices
 from l20fs.experiments.candidates import left_out
 from l20fs.experiments.cells import Dataset
-from l20fs.experiments.figure_parts import figure_writers
 from l20fs.experiments.plan import Plan, Variant, load_plan
 from l20fs.experiments.protocol import CLASSIFIERS, REGRESSORS
-from l20fs.experiments.runner import RunProgress, run, selections
-from l20fs.experiments.tables import CLASSIFIER_NAMES, LEAST_ERROR, csv_writer, score_with_error, seconds
+from l20fs.experiments.runner import RunProgress, compute_all, rows_of, selections_of
+from l20fs.experiments.tables import CLASSIFIER_NAMES, LEAST_ERROR, score_with_error, seconds, write_csv
 from l20fs.experiments.verdict import describe_targets, headline, in_short, verdict
 from l20fs.report.comparison import comparison_page
 from l20fs.report.document import Cell, Table
-from l20fs.report.formats import table_writers, text_writer, write_markdown
-from l20fs.storage.files import Writer
-from l20fs.storage.result_folder import ResultFolder, versions
+from l20fs.report.formats import table_files, write_markdown
+from l20fs.storage.results import versions
 from l20fs.text import counted, joined, listed
 
 #: A class with fewer samples is entirely in the training part.
@@ -44,12 +41,14 @@ FEWEST_GROUPS = 3
 
 
 class Comparison(NamedTuple):
-    """Result of a comparison: the answer in one sentence, the displayed table, its rows for programs, and all files."""
+    """Result of a comparison: the answer in one sentence, the displayed table, its rows for programs, and the
+    texts of all files, the page last.
+    """
 
     answer: str
     table: Table
     methods: list[dict[str, Any]]
-    files: list[Path]
+    files: dict[str, str]
 
 
 # ----------------------------------------------------------------------------------------------------------------- plan
@@ -186,55 +185,31 @@ def _remarks_on_classes(data: Dataset, plan: Plan) -> Iterator[str]:
 def compare(
     plan: Plan,
     data: Dataset,
-    folder: Path | ResultFolder,
     *,
     n_jobs: int | None = None,
-    force: bool = False,
-    on_progress: Callable[[RunProgress], object] | None = None,
+    on_progress: Callable[[RunProgress], object] = lambda progress: None,
 ) -> Comparison:
-    """Compute the missing cells of a plan, and write tables, figures and sentences.
-
-    All files are computed from the cells in ``folder/cells``: a second call computes no cells and writes the same files. All
-    files of a run are put in place together, so that two runs never mix. Results of other data, and files that are not of an
-    earlier call, are replaced with ``force`` only.
-    """
-    output = folder if isinstance(folder, ResultFolder) else ResultFolder(folder, "compare")
-    with output.claim(force=force, data=data.digest):
-        return _compare(plan, data, output, n_jobs, on_progress)
-
-
-def _compare(
-    plan: Plan, data: Dataset, output: ResultFolder, n_jobs: int | None, on_progress: Callable[[RunProgress], object] | None
-) -> Comparison:
-    rows = run(plan, [data], output.path / "cells", n_jobs=n_jobs, on_progress=on_progress)
-    selected = selections(plan, [data], output.path / "cells")
+    """Compute the cells of a plan, and make the tables, the sentences and the page."""
+    results = compute_all(plan, [data], n_jobs=n_jobs, on_progress=on_progress)
+    rows, selected = rows_of(results, plan.scoring), selections_of(results)
     frame = comparison_frame(rows, selected, data.X.shape[1])
-    by_size = agreement_by_size(rows, selected, data.X.shape[1])
     table = comparison_table(frame, plan)
     said = verdict(rows, frame, plan, data, [*remarks(data, plan)], [*left_out(plan)])
-    writers: dict[str, Writer] = {
-        "rows.csv": csv_writer(rows),
-        "comparison.csv": csv_writer(frame),
-        **table_writers("comparison", table),
-        "stability.csv": csv_writer(by_size),
-        **figure_writers(figures.stability(by_size), "stability"),
-        **figure_writers(figures.time(outcomes.fit_times(rows)), "time"),
-        "summary.md": text_writer(write_markdown(said)),
-        "report.html": text_writer(comparison_html(rows, frame, plan, data)),
+    files = {
+        "rows.csv": write_csv(rows),
+        "comparison.csv": write_csv(frame),
+        **table_files("comparison", table),
+        "stability.csv": write_csv(agreement_by_size(rows, selected, data.X.shape[1])),
+        "summary.md": write_markdown(said),
+        "report.html": comparison_html(rows, frame, plan, data),
     }
-    curves = outcomes.curves(rows, "honest")
-    for classifier in plan.classifiers:
-        figure = figures.curves(curves, classifier)
-        writers |= figure_writers(figure, f"curves-{CLASSIFIER_NAMES[classifier]}")
-    names = output.write(writers, describe_run(plan, data))
-    return Comparison(headline(rows, frame, plan, data), table, records_of(frame), [output.path / name for name in names])
+    return Comparison(headline(rows, frame, plan, data), table, records_of(frame), files)
 
 
-def describe_run(plan: Plan, data: Dataset) -> dict[str, Any]:
+def describe_run(plan: Plan, data: Dataset, sha256: str) -> dict[str, Any]:
     """Return everything that a comparison depends on, for run.json."""
     return {
-        "data": data.digest,
-        "input": {"name": data.name, "n_samples": data.X.shape[0], "n_features": data.X.shape[1]},
+        "input": {"name": data.name, "sha256": sha256, "n_samples": data.X.shape[0], "n_features": data.X.shape[1]},
         "methods": list(plan.labels),
         "sizes": list(plan.sizes),
         "n_splits": plan.n_splits,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -18,27 +18,27 @@ from l20fs.experiments.statistics import rank_tests, score_matrix
 from l20fs.experiments.summary import summary
 from l20fs.experiments.tables import CLASSIFIER_NAMES, PROTOCOL_NAMES, accuracy_table, frame_table, times_table
 from l20fs.report.document import Block, Table
-from l20fs.report.formats import table_writers, text_writer, write_markdown
+from l20fs.report.formats import table_files, write_markdown
 from l20fs.report.index import Exhibit
-from l20fs.storage.files import Writer
+from l20fs.storage.files import Writable
 
-Writers = dict[str, Writer]
+Files = dict[str, Writable]
 
 
 class Recipe(NamedTuple):
     """Recipe of an exhibit: its title, its plans and the function that makes it.
 
-    ``make(rows, files)`` takes the rows of each plan, and the objective traces as "traces" if needed, adds functions that
-    write its files to ``files`` and returns one :class:`~l20fs.report.index.Exhibit` per file name, with its content.
+    ``make(rows, files)`` takes the rows of each plan, and the objective traces as "traces" if needed, adds its
+    files to ``files`` and returns one :class:`~l20fs.report.index.Exhibit` per file name, with its content.
     """
 
     title: str
     plans: tuple[str, ...]
-    make: Callable[[dict[str, pd.DataFrame], Writers], list[Exhibit]]
+    make: Callable[[dict[str, pd.DataFrame], Files], list[Exhibit]]
     needs_traces: bool = False
 
 
-def make_datasets(rows: dict[str, pd.DataFrame], files: Writers) -> list[Exhibit]:
+def make_datasets(rows: dict[str, pd.DataFrame], files: Files) -> list[Exhibit]:
     """Write the table of the data sets, of the paper and of this run."""
     frame = pd.DataFrame(
         {
@@ -54,7 +54,7 @@ def make_datasets(rows: dict[str, pd.DataFrame], files: Writers) -> list[Exhibit
     return [add_table(files, "datasets", frame_table(frame, "The data sets of the paper, and what is used for them"))]
 
 
-def make_accuracy(rows: dict[str, pd.DataFrame], files: Writers) -> list[Exhibit]:
+def make_accuracy(rows: dict[str, pd.DataFrame], files: Files) -> list[Exhibit]:
     """Write accuracies and numbers of features under every protocol, and beside the printed ones."""
     made = []
     for name, table in protocols_of(rows["accuracy"]).items():
@@ -67,7 +67,7 @@ def make_accuracy(rows: dict[str, pd.DataFrame], files: Writers) -> list[Exhibit
     return made
 
 
-def make_curves(rows: dict[str, pd.DataFrame], files: Writers) -> list[Exhibit]:
+def make_curves(rows: dict[str, pd.DataFrame], files: Files) -> list[Exhibit]:
     """Draw accuracy against the number of features."""
     made = []
     for protocol in protocols_of(rows["accuracy"]):
@@ -77,7 +77,7 @@ def make_curves(rows: dict[str, pd.DataFrame], files: Writers) -> list[Exhibit]:
     return made
 
 
-def make_lambda(rows: dict[str, pd.DataFrame], files: Writers) -> list[Exhibit]:
+def make_lambda(rows: dict[str, pd.DataFrame], files: Files) -> list[Exhibit]:
     """Draw accuracy for every lambda and number of features."""
     table = rows["lambda"]
     return [
@@ -86,7 +86,7 @@ def make_lambda(rows: dict[str, pd.DataFrame], files: Writers) -> list[Exhibit]:
     ]
 
 
-def make_initialisation(rows: dict[str, pd.DataFrame], files: Writers) -> list[Exhibit]:
+def make_initialisation(rows: dict[str, pd.DataFrame], files: Files) -> list[Exhibit]:
     """Draw accuracy and number of non-zero rows for three kinds of initial weights."""
     table = _of_all_rows(rows["initialisation"])
     return [
@@ -95,7 +95,7 @@ def make_initialisation(rows: dict[str, pd.DataFrame], files: Writers) -> list[E
     ]
 
 
-def make_solvers(rows: dict[str, pd.DataFrame], files: Writers) -> list[Exhibit]:
+def make_solvers(rows: dict[str, pd.DataFrame], files: Files) -> list[Exhibit]:
     """Draw accuracy and number of non-zero rows against lambda for HIHT, AHIHT and forward selection."""
     table = _of_all_rows(rows["solvers"])
     return [
@@ -104,26 +104,26 @@ def make_solvers(rows: dict[str, pd.DataFrame], files: Writers) -> list[Exhibit]
     ]
 
 
-def make_convergence(rows: dict[str, pd.DataFrame], files: Writers) -> list[Exhibit]:
+def make_convergence(rows: dict[str, pd.DataFrame], files: Files) -> list[Exhibit]:
     """Draw objectives against iterations."""
     return [add_figure(files, "convergence", figures.convergence(effects.relative_objectives(rows["traces"])))]
 
 
-def make_time(rows: dict[str, pd.DataFrame], files: Writers) -> list[Exhibit]:
+def make_time(rows: dict[str, pd.DataFrame], files: Files) -> list[Exhibit]:
     """Write and draw the times of one fit."""
     times = outcomes.fit_times(rows["time"])
     table, figure = add_table(files, "time", times_table(times)), add_figure(files, "time", figures.time(times))
     return [replace(table, files=table.files + figure.files)]
 
 
-def make_readings(rows: dict[str, pd.DataFrame], files: Writers) -> list[Exhibit]:
+def make_readings(rows: dict[str, pd.DataFrame], files: Files) -> list[Exhibit]:
     """Write the accuracies of the paper's method with the first lambda as printed and as in the authors' code."""
     table = outcomes.optimistic(rows["readings"])
     names = table.classifier.unique()
     return [add_table(files, f"readings-{name}", accuracy_table(table, name)) for name in names]
 
 
-def make_repeats(rows: dict[str, pd.DataFrame], files: Writers) -> list[Exhibit]:
+def make_repeats(rows: dict[str, pd.DataFrame], files: Files) -> list[Exhibit]:
     """Write the accuracies of the paper's method in ten experiments of ten splits, for both readings of lambda."""
     caption = (
         "The paper's experiment ten times, each time on ten splits of its own: the mean of the ten accuracies (%), the "
@@ -138,7 +138,7 @@ def for_people(table: pd.DataFrame) -> pd.DataFrame:
     return table.astype({"n_features": "int64"}).assign(difference=table.difference.round(2) + 0.0)
 
 
-def make_summary(rows: dict[str, pd.DataFrame], files: Writers) -> list[Exhibit]:
+def make_summary(rows: dict[str, pd.DataFrame], files: Files) -> list[Exhibit]:
     """Write the summary of the reproduction, and draw the critical differences."""
     repeated = repeats_beside_published(repeats(rows["repeats"])) if "repeats" in rows else None
     made = [add_document(files, "summary", summary(rows["accuracy"], repeated=repeated, others=rows))]
@@ -152,23 +152,23 @@ def make_summary(rows: dict[str, pd.DataFrame], files: Writers) -> list[Exhibit]
     return made
 
 
-def add_table(files: Writers, name: str, table: Table) -> Exhibit:
+def add_table(files: Files, name: str, table: Table) -> Exhibit:
     """Add a table in all formats."""
-    return Exhibit(name, _added(files, table_writers(name, table)), table=table)
+    return Exhibit(name, _added(files, table_files(name, table)), table=table)
 
 
-def add_figure(files: Writers, name: str, figure: Figure) -> Exhibit:
+def add_figure(files: Files, name: str, figure: Figure) -> Exhibit:
     """Add a figure in all formats."""
     return Exhibit(name, _added(files, figure_writers(figure, name)))
 
 
-def add_document(files: Writers, name: str, blocks: Iterable[Block]) -> Exhibit:
+def add_document(files: Files, name: str, blocks: Iterable[Block]) -> Exhibit:
     """Add a text as Markdown."""
     text = tuple(blocks)
-    return Exhibit(name, _added(files, {f"{name}.md": text_writer(write_markdown(text))}), text=text)
+    return Exhibit(name, _added(files, {f"{name}.md": write_markdown(text)}), text=text)
 
 
-def _added(files: Writers, new: Writers) -> tuple[str, ...]:
+def _added(files: Files, new: Mapping[str, Writable]) -> tuple[str, ...]:
     """Add files, and return their names."""
     files |= new
     return tuple(new)

@@ -162,37 +162,6 @@ def convergence(table: pd.DataFrame) -> Figure:
     )
 
 
-def stability(table: pd.DataFrame) -> Figure:
-    """Draw the stability of the selections against the number of features, one subplot per classifier.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Result of :func:`~l20fs.experiments.agreement.agreement_by_size`.
-    """
-    styles = styles_of(table.method[table.stability.notna()])
-    classifiers = list(table.classifier.unique())
-    figure, subplots = make_subplots(
-        [f"parameters chosen for {classifier_name(name)}" for name in classifiers], width=1.3 * SUBPLOT_WIDTH
-    )
-    for classifier, ax in zip(classifiers, subplots, strict=True):
-        here = table[(table.classifier == classifier) & table.stability.notna()]
-        for number, (method, line) in enumerate(here.groupby("method", sort=False, observed=True)):
-            line = line.sort_values("n_features")
-            aside = 1.12 ** ((number + 0.5) / len(styles) - 0.5)  # shifted, since bars at the same place hide each other
-            reach = np.array([line.stability - line.lower, line.upper - line.stability])
-            look = line_look(styles[method]) | {"elinewidth": 0.7, "capsize": 1.5}
-            ax.errorbar(line.n_features.to_numpy() * aside, line.stability.to_numpy(), reach, **look)
-        if not len(here):
-            ax.text(0.5, 0.5, "all features were selected", transform=ax.transAxes, ha="center", va="center", color=GREY)
-            continue
-        use_size_axis(ax, sorted(here.n_features.unique()))
-        ax.set_ylim(min(0.0, float(here.lower.min())), max(1.02, float(here.upper.max())))
-    finish(figure, subplots, "number of features", "agreement of the splits", legend_of(styles))
-    caption = "1: the same features in every split, 0: as by chance (Nogueira's index); bars: 95 % interval"
-    return add_caption(figure, caption)
-
-
 def time(times: pd.DataFrame) -> Figure:
     """Draw the time of a fit, one subplot per data set, with a bar per method and the range over splits and parameters.
 

@@ -8,11 +8,9 @@ metric: its column has the name of the metric, here and in what is made of the r
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pandas as pd
 
-from l20fs.evaluation.metrics import METRICS, Metric, metric_of
+from l20fs.evaluation.metrics import Metric, metric_of
 
 #: Columns of a row table with their types.
 COLUMNS = {
@@ -35,13 +33,6 @@ CANDIDATE = ["choice", "n_features"]
 
 #: Means that agree in this many digits are tied: sums of the same numbers in another order differ in the last digits.
 DIGITS = 10
-
-
-def read_rows(file: Path) -> pd.DataFrame:
-    """Read a row table; labels are text, also ``NA``."""
-    kinds = COLUMNS | dict.fromkeys(METRICS, "float64")
-    missing = {name: [] if kind == "str" else [""] for name, kind in kinds.items()}
-    return check_rows(pd.read_csv(file, dtype=kinds, keep_default_na=False, na_values=missing))
 
 
 def check_rows(rows: pd.DataFrame) -> pd.DataFrame:

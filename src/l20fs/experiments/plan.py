@@ -15,7 +15,7 @@ from l20fs import L20Selector, paper_settings
 from l20fs.design import Scale
 from l20fs.estimators.base import BaseSelector
 from l20fs.evaluation.metrics import METRICS, Metric
-from l20fs.experiments.protocol import CLASSIFIERS, PAPER_METRICS
+from l20fs.experiments.protocol import CLASSIFIERS
 from l20fs.methods import discover
 from l20fs.solvers import SOLVERS, make_solver
 from l20fs.storage.regular_files import MOST_BYTES, LargeFileError, NotAFileError, read_regular
@@ -70,7 +70,7 @@ class Plan:
     ``inner_folds`` is the number of folds of the training part of every trial, on which parameters and sizes are chosen
     without its test samples; 0 for the trials only. ``scale`` is one scaling of the features for all methods
     (:data:`SCALES`); None: each method gets them as they are and scales them by its own parameters. ``scoring`` names the
-    metric by which all is chosen and reported; None: the accuracy, as in the paper. ``lines`` has the lines of the data
+    metric by which all is chosen and reported. ``lines`` has the lines of the data
     sets, of the sizes and of each method, for errors that are found later.
     """
 
@@ -83,7 +83,7 @@ class Plan:
     inner_folds: int = 0
     seed: int = 0
     scale: Scale | None = None
-    scoring: str | None = None
+    scoring: str = "accuracy"
     lines: Mapping[str, int] = field(default_factory=dict, compare=False)
 
     @property
@@ -94,14 +94,7 @@ class Plan:
     @property
     def metric(self) -> Metric:
         """The metric by which all is chosen and reported."""
-        return METRICS[self.scoring or PAPER_METRICS[0]]
-
-    @property
-    def metrics(self) -> tuple[str, ...]:
-        """Names of the metrics of every cell: with ``scoring`` all of its kind, so that another one needs no new cells."""
-        if self.scoring is None:
-            return PAPER_METRICS
-        return tuple(name for name, other in METRICS.items() if other.is_for_labels == self.metric.is_for_labels)
+        return METRICS[self.scoring]
 
     def refuse_small(self, dataset: str, n_features: int) -> None:
         """Raise an error for sizes above the number of features of a data set."""

@@ -10,7 +10,7 @@ The paper has labels alone. Where numbers are predicted, the mean of the five ne
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,9 +22,9 @@ from sklearn.linear_model import RidgeCV
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
-from l20fs.evaluation.engine import Judge, Samples, Selection
+from l20fs.evaluation.engine import Samples, Selection
 from l20fs.evaluation.folds import Fold
-from l20fs.evaluation.judges import FittedEstimator, accuracy, fit_estimator
+from l20fs.evaluation.judges import fit_estimator
 from l20fs.evaluation.metrics import METRICS, Metric, Outputs
 from l20fs.typing import Array
 
@@ -181,48 +181,39 @@ REGRESSORS: dict[str, Callable[[int], Any]] = {
     "ridge": lambda n_samples: RidgeCV(RIDGES),
 }
 
-#: Metrics of the paper's experiments.
-PAPER_METRICS = ("accuracy",)
 
-
-def judge_by(name: str, n_samples: int, metrics: Sequence[str] = PAPER_METRICS) -> Judge:
-    """Return the judge that trains a classifier or a regressor on ``n_samples`` samples.
-
-    It returns the test accuracy, (n_sizes,), or some metrics, (n_metrics, n_sizes).
-    """
-    if tuple(metrics) == PAPER_METRICS:
-        return FittedEstimator(CLASSIFIERS[name](n_samples), accuracy, best_first=True)
-    wanted = tuple(METRICS[metric] for metric in metrics)
-    estimators = CLASSIFIERS if wanted[0].is_for_labels else REGRESSORS
-    return Scored(estimators[name](n_samples), wanted)
+def judge_by(name: str, n_samples: int, scoring: str = "accuracy") -> Scored:
+    """Return the judge that trains a classifier or a regressor on ``n_samples`` samples, and scores it by a metric."""
+    metric = METRICS[scoring]
+    return Scored((CLASSIFIERS if metric.is_for_labels else REGRESSORS)[name](n_samples), metric)
 
 
 @dataclass(frozen=True)
 class Scored:
-    """Fit an estimator on the selected columns of the training samples, best first, and score it by several metrics."""
+    """Fit an estimator on the selected columns of the training samples, best first, and score it by a metric."""
 
     estimator: Any
-    metrics: tuple[Metric, ...]
+    metric: Metric
 
     def __call__(self, selection: Selection, train: Samples, test: Samples) -> Array:
-        return np.stack([self.scores_on(features, train, test) for features in selection.features], axis=1)
+        return np.array([self.score_on(features, train, test) for features in selection.features])
 
-    def scores_on(self, features: Array, train: Samples, test: Samples) -> Array:
-        """Return the metrics with some features, (n_metrics,)."""
+    def score_on(self, features: Array, train: Samples, test: Samples) -> float:
+        """Return the metric with some features."""
         fitted = fit_estimator(self.estimator, train.X[:, features], train.y, {})
-        outputs = _outputs(fitted, test.X[:, features], test.y, for_labels=self.metrics[0].is_for_labels)
-        weights = np.ones((1, len(test.y)))
-        return np.array([metric.formula(outputs, weights)[0, 0] for metric in self.metrics])
+        outputs = _outputs(fitted, test.X[:, features], test.y, self.metric.needs)
+        return float(self.metric.formula(outputs, np.ones((1, len(test.y))))[0, 0])
 
 
-def _outputs(fitted: Any, X: Array, y: Array, *, for_labels: bool) -> Outputs:
+def _outputs(fitted: Any, X: Array, y: Array, needs: str) -> Outputs:
     """Return the predictions of a fitted estimator as those of one setting."""
-    predicted = fitted.predict(X)
-    if not for_labels:
-        return Outputs(y, 0, numbers=np.asarray(predicted, dtype=np.float64)[:, None, None])
+    if needs == "numbers":
+        return Outputs(y, 0, numbers=np.asarray(fitted.predict(X), dtype=np.float64)[:, None, None])
     classes = fitted.classes_
-    truth, labels = np.searchsorted(classes, y), np.searchsorted(classes, predicted)
-    return Outputs(truth, len(classes), labels=labels[:, None], probabilities=fitted.predict_proba(X)[:, None, :])
+    if needs == "probabilities":
+        return Outputs(np.searchsorted(classes, y), len(classes), probabilities=fitted.predict_proba(X)[:, None, :])
+    names = np.union1d(classes, y)
+    return Outputs(np.searchsorted(names, y), len(names), labels=np.searchsorted(names, fitted.predict(X))[:, None])
 
 
 def majority_share(y: Array, fold: Fold) -> float:

@@ -15,23 +15,23 @@ from l20fs.experiments.cells import Dataset
 from l20fs.experiments.exhibits import RECIPES, TRACED, plans_of
 from l20fs.experiments.plan import Plan, load_plan
 from l20fs.experiments.runner import RunProgress, run
-from l20fs.experiments.tables import csv_writer
+from l20fs.experiments.tables import write_csv
 from l20fs.experiments.traces import traces
-from l20fs.report.index import Exhibit, page_writers
-from l20fs.storage.files import Writer
-from l20fs.storage.result_folder import ResultFolder, versions
+from l20fs.report.index import PAGE, Exhibit, write_page
+from l20fs.storage.files import Writable
+from l20fs.storage.results import versions, write_results
 from l20fs.text import joined
 
 
 class Reproduction:
     """Run of the paper's experiments into a folder.
 
-    ``cells/`` holds one file per cell, ``rows.csv`` all results as a table, ``traces.csv`` the objectives; tables and
+    ``cells/`` keeps what was computed, ``rows.csv`` all results as a table, ``traces.csv`` the objectives; tables and
     figures are made from the two tables only.
 
     Parameters
     ----------
-    folder : path or ResultFolder
+    folder : path
     data_dir : path, optional
         See :func:`~l20fs.data.store.find_data_dir`.
     datasets : sequence of str, optional
@@ -39,8 +39,6 @@ class Reproduction:
     is_honest : bool
         Whether parameters and sizes are also chosen on inner folds, which takes some five times as long.
     n_jobs : int, optional
-    force : bool
-        Whether files with the names of exhibits that were changed, or are not of an earlier call, may be replaced.
     note : callable
         Called with notes on missing data sets and on progress.
     on_progress : callable, optional
@@ -49,23 +47,21 @@ class Reproduction:
 
     def __init__(
         self,
-        folder: Path | ResultFolder,
+        folder: Path,
         *,
         data_dir: Path | None = None,
         datasets: Sequence[str] | None = None,
         is_honest: bool = True,
         n_jobs: int | None = None,
-        force: bool = False,
         note: Callable[[str], object] = print,
         on_progress: Callable[[str, RunProgress], object] = lambda plan, progress: None,
     ) -> None:
-        self.folder = folder if isinstance(folder, ResultFolder) else ResultFolder(folder, "reproduce")
-        self.force, self.data_dir, self.datasets = force, data_dir, datasets
+        self.folder, self.data_dir, self.datasets = folder, data_dir, datasets
         self.is_honest, self.n_jobs, self.note, self.on_progress = is_honest, n_jobs, note, on_progress
         self._loaded: dict[str, Dataset | None] = {}
 
     def make(self, names: Iterable[str]) -> list[Exhibit]:
-        """Compute the missing cells of some exhibits, write them, and return them."""
+        """Compute what is missing for some exhibits, write them, and return them."""
         names = list(names)
         plans = {name: self._plan(name) for name in plans_of(names)}  # a bad plan fails before anything is computed
         data = {name: self._load_all(plan.datasets) for name, plan in plans.items()}
@@ -74,20 +70,14 @@ class Reproduction:
         for name, plan in plans.items():
             for dataset in data[name]:
                 plan.refuse_small(dataset.name, dataset.X.shape[1])
-        with self.folder.claim(force=self.force):
-            return self._make(names, plans, data, traced)
-
-    def _make(
-        self, names: list[str], plans: dict[str, Plan], data: dict[str, list[Dataset]], traced: list[Dataset]
-    ) -> list[Exhibit]:
-        files: dict[str, Writer] = {}
+        files: dict[str, Writable] = {}
         rows = {name: self._run(name, plan, data[name]) for name, plan in plans.items() if data[name]}
         if rows:
             together = pd.concat([table.assign(plan=name) for name, table in rows.items()])
-            files["rows.csv"] = csv_writer(together)
+            files["rows.csv"] = write_csv(together)
         if traced:
             rows["traces"] = traces(traced)
-            files["traces.csv"] = csv_writer(rows["traces"])
+            files["traces.csv"] = write_csv(rows["traces"])
         made: list[Exhibit] = []
         for name in names:
             if self._needs(name) <= rows.keys():
@@ -95,9 +85,8 @@ class Reproduction:
             else:
                 self.note(f"{name}: none of its data sets is here; left out.")
         if made:
-            files |= page_writers(self.folder.path, made, files)
-        if files:
-            self.folder.write(files, {"versions": versions()})
+            files[PAGE] = write_page(self.folder, made, files)
+            write_results(self.folder, "reproduce", files, {"versions": versions()})
         return made
 
     @staticmethod
@@ -139,5 +128,5 @@ class Reproduction:
     def _run(self, name: str, plan: Plan, datasets: list[Dataset]) -> pd.DataFrame:
         # Times of fits that run in parallel would not be comparable.
         n_jobs = 1 if name == "time" else self.n_jobs
-        cells = self.folder.path / "cells"
+        cells = self.folder / "cells"
         return run(plan, datasets, cells, n_jobs=n_jobs, on_progress=partial(self.on_progress, name))

@@ -1,17 +1,19 @@
-"""Execution of plans: missing cells are computed in parallel, and all are returned as rows."""
+"""Execution of plans: cells are computed in parallel, and returned as rows."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import joblib
 
 from l20fs.evaluation.parallel import results_of
 from l20fs.experiments.cells import Cell, Dataset, cells_of, compute, selected_of
 from l20fs.experiments.plan import Plan
-from l20fs.storage.keyed_store import Key, KeyedStore
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,86 +33,69 @@ COLUMNS = (
 )
 
 
+#: A cell and its result.
+Result = tuple[Cell, dict[str, Any]]
+
+
 class RunProgress(NamedTuple):
-    """Progress of a run: numbers of finished, of all, and of stored cells."""
+    """Progress of a run: numbers of finished and of all cells."""
 
     n_done: int
     n_cells: int
-    n_found: int
 
 
-class Job(NamedTuple):
-    """Cell with its data and the key of its result."""
-
-    cell: Cell
-    dataset: Dataset
-    key: Key
+def run(plan: Plan, datasets: Sequence[Dataset], folder: Path | None = None, **options: Any) -> pd.DataFrame:
+    """Return the rows of a plan; the options are those of :func:`compute_all`."""
+    return rows_of(compute_all(plan, datasets, folder, **options), plan.scoring)
 
 
-def run(
+def compute_all(
     plan: Plan,
     datasets: Sequence[Dataset],
-    folder: Path,
+    folder: Path | None = None,
     *,
     n_jobs: int | None = None,
-    on_progress: Callable[[RunProgress], object] | None = None,
-) -> pd.DataFrame:
-    """Compute the missing cells of a plan and return its rows.
+    on_progress: Callable[[RunProgress], object] = lambda progress: None,
+) -> list[Result]:
+    """Compute the cells of a plan; trials first, so that the protocol of the paper is complete before the nested one.
 
-    Every cell is stored in ``folder`` as soon as it is finished: a run that was killed is resumed, and results of another
-    configuration, of other data or of another version are never used. Cells are computed by ``n_jobs`` workers of the active
-    joblib backend; except for the times, the rows do not depend on it.
+    With a ``folder`` a run that was stopped goes on where it was: :class:`joblib.Memory` keeps every finished cell there, by
+    the cell, the values of the data set and the version of this package. Cells are computed by ``n_jobs`` workers of the
+    active joblib backend; except for the times, the results do not depend on it.
     """
+    work = []
     for dataset in datasets:
         plan.refuse_small(dataset.name, dataset.X.shape[1])
-    store = KeyedStore(folder)
-    jobs = jobs_of(plan, datasets, store)
-    keys = list(dict.fromkeys(job.key for job in jobs))
-    results = dict(zip(keys, store.load_all(keys), strict=True))
-    missing = [job for job in jobs if results[job.key] is None]
-    n_found = len(jobs) - len(missing)
-    report = on_progress or (lambda progress: None)
-    report(RunProgress(n_found, len(jobs), n_found))
-    calls = ((number, job.cell, job.dataset) for number, job in enumerate(missing))
-    with closing(results_of(_numbered, calls, n_jobs, in_order=False)) as computed:
-        for n_new, (number, result) in enumerate(computed, 1):
-            key = missing[number].key
-            store.save(key, result)
-            results[key] = result
-            report(RunProgress(n_found + n_new, len(jobs), n_found))
-    return rows_of(((job.cell, results[job.key]) for job in jobs), plan.metric.name)
+        causes = (version("l20fs"), joblib.hash(dataset)) if folder is not None else ()
+        work += [(joblib.hash((cell, causes)), cell, dataset) for cell in cells_of(plan, dataset)]
+    work.sort(key=lambda each: each[1].fold is not None)
+    compute_once = joblib.Memory(folder, verbose=0).cache(_compute, ignore=["cell", "dataset"])
+    results: list[Result] = []
+    with closing(results_of(compute_once, work, n_jobs)) as computed:
+        for (_, cell, _), result in zip(work, computed, strict=True):
+            results.append((cell, result))
+            on_progress(RunProgress(len(results), len(work)))
+    return results
 
 
-def selections(plan: Plan, datasets: Sequence[Dataset], folder: Path) -> pd.DataFrame:
-    """Return dataset, method, choice, split, n_features and ``selected``, best first, for all trials of a finished run."""
+def _compute(key: str, cell: Cell, dataset: Dataset) -> dict[str, Any]:
+    return compute(cell, dataset)
+
+
+def selections_of(results: Iterable[Result]) -> pd.DataFrame:
+    """Return dataset, method, choice, split, n_features and ``selected``, best first, for all trials."""
     import pandas as pd
 
-    store, rows = KeyedStore(folder), []
-    for job in jobs_of(plan, datasets, store):
-        if job.cell.fold is not None:
-            continue
-        result = store.load(job.key)
-        if result is None:
-            raise FileNotFoundError(f"{store.file(job.key)} is missing or damaged. Run the plan first.")
-        names = (job.cell.dataset, job.cell.variant.label, json.dumps(dict(job.cell.variant.choice)), job.cell.split)
-        rows += [(*names, size, selected) for size, selected in selected_of(result).items()]
+    rows = [
+        (cell.dataset, cell.variant.label, json.dumps(dict(cell.variant.choice)), cell.split, size, selected)
+        for cell, result in results
+        if cell.fold is None
+        for size, selected in selected_of(result).items()
+    ]
     return pd.DataFrame(rows, columns=["dataset", "method", "choice", "split", "n_features", "selected"])
 
 
-def jobs_of(plan: Plan, datasets: Sequence[Dataset], store: KeyedStore) -> list[Job]:
-    """Return all cells of a plan; trials first, so that the protocol of the paper is complete before the nested one."""
-    jobs = []
-    for dataset in datasets:
-        data_digest = dataset.digest
-        jobs += [Job(cell, dataset, cell.key(store, data_digest)) for cell in cells_of(plan, dataset)]
-    return sorted(jobs, key=lambda job: job.cell.fold is not None)
-
-
-def _numbered(number: int, cell: Cell, dataset: Dataset) -> tuple[int, dict[str, Any]]:
-    return number, compute(cell, dataset)
-
-
-def rows_of(results: Iterable[tuple[Cell, Any]], metric: str = "accuracy") -> pd.DataFrame:
+def rows_of(results: Iterable[Result], metric: str = "accuracy") -> pd.DataFrame:
     """Arrange results as rows: one per cell, classifier and number of features, with the values of a metric."""
     import pandas as pd
 
@@ -129,7 +114,7 @@ def rows_of(results: Iterable[tuple[Cell, Any]], metric: str = "accuracy") -> pd
             result["n_nonzero"],
         )
         for cell, result in results
-        for classifier, values in result[metric].items()
+        for classifier, values in result["scores"].items()
         for size, value in zip(result["sizes"], values, strict=True)
     ]
     columns = [metric if name == "accuracy" else name for name in COLUMNS]

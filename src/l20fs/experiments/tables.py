@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Any, BinaryIO
+from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 
 from l20fs.evaluation.metrics import Metric
-from l20fs.report.delimited import frame_writer
+from l20fs.report.delimited import write_frame
 from l20fs.report.document import Cell, Table
 from l20fs.text import number_with_error
 
@@ -157,6 +157,6 @@ def seconds(value: float) -> str:
     return f"{value:.{decimals}f}"
 
 
-def csv_writer(frame: pd.DataFrame) -> Callable[[BinaryIO], object]:
-    """Return a function that writes a frame into an open file as CSV."""
-    return frame_writer(frame, ",", "")
+def write_csv(frame: pd.DataFrame) -> str:
+    """Return a frame as CSV."""
+    return write_frame(frame, ",", "")

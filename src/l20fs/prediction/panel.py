@@ -154,8 +154,7 @@ class Panel:
         file : path
             Name of the file, which is replaced if it exists.
         """
-        text = self.to_json().encode()
-        write_atomically(file, lambda stream: stream.write(text))
+        write_atomically(file, self.to_json())
 
     @classmethod
     def load(cls, file: str | os.PathLike[str]) -> Panel:

@@ -2,7 +2,7 @@
 
 from l20fs.report.comparison import comparison_page
 from l20fs.report.content import Content
-from l20fs.report.index import Exhibit, reproduction_page, write_reproduction_page
+from l20fs.report.index import Exhibit, reproduction_page
 from l20fs.report.measures import (
     Atlas,
     ClassRate,
@@ -17,7 +17,6 @@ from l20fs.report.measures import (
     Strips,
 )
 from l20fs.report.page import render
-from l20fs.report.records import ReportError
 
 __all__ = [
     "Atlas",
@@ -30,12 +29,10 @@ __all__ = [
     "PanelNumbers",
     "PathLines",
     "Reliability",
-    "ReportError",
     "Roc",
     "Stability",
     "Strips",
     "comparison_page",
     "render",
     "reproduction_page",
-    "write_reproduction_page",
 ]

@@ -1,13 +1,12 @@
-"""Content of a report: one record, its JSON, and the table of selected features for every k."""
+"""Content of a report: one record, and the table of selected features for every k."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from l20fs.report.confusion import Pair, confused_pairs
-from l20fs.report.delimited import join_names, write_tsv
+from l20fs.report.delimited import join_names, write_rows
 from l20fs.report.measures import (
     Atlas,
     ClassRate,
@@ -21,15 +20,7 @@ from l20fs.report.measures import (
     Stability,
     Strips,
 )
-from l20fs.report.records import ReportError, dump, read_value
-from l20fs.report.rules import FORMAT, MOST_LINES, NUMBER, rules_of
 
-__all__ = ["MOST_LINES", "NUMBER", "Content", "Curve", "PathLines", "Stability", "as_plain"]
-
-#: Formats that are read: the earlier ones lack what is optional now.
-READABLE = (1, 2, FORMAT)
-#: Fields of earlier formats that are no longer used.
-FORMER = ("strongest",)
 #: Number of substitutes shown for a feature.
 N_SUBSTITUTES = 3
 
@@ -115,8 +106,6 @@ class Content:
         What the page needs to predict new samples.
     atlas : Atlas, optional
         Panels that are nearly as good as the best.
-    format : int
-        Version of the file.
 
     Examples
     --------
@@ -125,10 +114,8 @@ class Content:
     ...     classes=["a", "b"], class_sizes=[2, 2], chance=0.5, curves=[], features=["x", "=y"],
     ...     columns={"rank": ["1", "2"]}, substitutes=[], heat=[],
     ... )
-    >>> Content.from_json(content.to_json()) == content
-    True
-    >>> content.selection_tsv(2, for_spreadsheets=True).split()[1:]
-    ['rank', 'x', '1', "'=y", '2']
+    >>> content.selection_tsv(2).split()
+    ['feature', 'rank', 'x', '1', '=y', '2']
     """
 
     title: str
@@ -172,12 +159,6 @@ class Content:
     atlas: Atlas | None = None
     failure_costs: list[list[str]] | None = None
     k_min: int = 1
-    format: int = FORMAT
-
-    def __post_init__(self) -> None:
-        for is_right, what in rules_of(self):
-            if not is_right:
-                raise ReportError(f"The report is not complete: {what}. Make it again with l20fs select.")
 
     @property
     def outputs(self) -> list[str]:
@@ -189,50 +170,9 @@ class Content:
         """Number of selected features that the page shows."""
         return min(self.k, self.k_max)
 
-    def to_json(self) -> str:
-        """Return the content of ``report.json``: the same record gives the same text."""
-        try:
-            return dump(as_plain(self))
-        except (ValueError, TypeError) as error:
-            raise ReportError(f"The report holds what JSON cannot: {error}. Use finite numbers, texts and lists.") from None
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Content:
-        """Read the output of :meth:`to_json`; anything else is a :class:`ReportError`."""
-        try:
-            stored = json.loads(text)
-            dump(stored)
-        except (ValueError, RecursionError) as error:
-            raise ReportError(f"This is no report: {error}. Name a report.json that l20fs select wrote.") from None
-        if isinstance(stored, dict):
-            if (found := stored.get("format", FORMAT)) not in READABLE or isinstance(found, bool):
-                raise ReportError(
-                    f"The report has format {found!r}; this version of l20fs reads {FORMAT}. "
-                    "Use the version that wrote it, or make it again."
-                )
-            stored["format"] = FORMAT
-            for name in FORMER if found != FORMAT else ():
-                stored.pop(name, None)
-        if isinstance(stored, dict) and isinstance(stored.get("coef"), list):
-            stored["coef"] = [_unpack(panel) for panel in stored["coef"]]
-        content: Content = read_value(stored, cls, "report")
-        return content
-
-    def selection_tsv(self, k: int, *, for_spreadsheets: bool = False) -> str:
-        """Return ``selection.tsv`` for the first k features, with the weights of a panel of k.
-
-        Parameters
-        ----------
-        k : int
-            From 0 to ``k_max``.
-        for_spreadsheets : bool, default=False
-            Begin with a byte order mark, by which Excel knows UTF-8, and put an apostrophe before texts that a spreadsheet
-            would take for a formula, and before names that it would turn into a date or a number.
-        """
-        if not 0 <= k <= self.k_max:
-            raise ValueError(f"k={k} is not valid. The report holds 0 to {self.k_max} features.")
-        rows = [self.header(), *(self.row(k, place) for place in range(k))]
-        return write_tsv(rows, for_spreadsheets=for_spreadsheets)
+    def selection_tsv(self, k: int) -> str:
+        """Return ``selection.tsv`` for the first k features, with the weights of a panel of k."""
+        return write_rows([self.header(), *(self.row(k, place) for place in range(k))])
 
     def header(self) -> list[str]:
         """Return the names of the columns of ``selection.tsv``."""
@@ -266,27 +206,3 @@ class Content:
             return self.confused[k - 1] if self.confused is not None else None
         counts = self.confusion[k - 1]
         return confused_pairs(counts) if any(map(any, counts)) else None
-
-
-# ------------------------------------------------------------------------------------------------------------------- JSON
-
-
-def as_plain(content: Content) -> dict[str, Any]:
-    """Return the fields for JSON; the weights of a panel as one text, which is half as long as a list of texts."""
-    stored = {item.name: _plain(getattr(content, item.name)) for item in fields(content)}
-    if content.coef is not None:
-        stored["coef"] = [";".join(" ".join(row) for row in panel) for panel in content.coef]
-    return stored
-
-
-def _plain(value: Any) -> Any:
-    """Return records, alone or in lists, as dictionaries."""
-    if is_dataclass(value):
-        return vars(value)
-    if isinstance(value, list) and any(isinstance(item, list) or is_dataclass(item) for item in value):
-        return [_plain(item) for item in value]
-    return value
-
-
-def _unpack(panel: Any) -> Any:
-    return [row.split(" ") for row in panel.split(";")] if isinstance(panel, str) else panel

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, BinaryIO
-
-from l20fs.report.formats import text_writer
-from l20fs.report.spreadsheets import BYTE_ORDER_MARK, for_a_spreadsheet
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,20 +27,6 @@ def write_rows(rows: Iterable[Iterable[str]], separator: str = "\t") -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def write_tsv(rows: Iterable[Iterable[str]], *, for_spreadsheets: bool = False) -> str:
-    r"""Return rows of texts, the names of the columns first, as tab-separated lines.
-
-    Examples
-    --------
-    >>> write_tsv([["feature", "coef_a"], ["SEPT2", "-1"]], for_spreadsheets=True)
-    "\ufefffeature\tcoef_a\n'SEPT2\t-1\n"
-    """
-    lines = [list(row) for row in rows]
-    if for_spreadsheets and lines:
-        lines = [[for_a_spreadsheet(text, name) for text, name in zip(line, lines[0], strict=True)] for line in lines]
-    return BYTE_ORDER_MARK * for_spreadsheets + write_rows(lines)
-
-
 def write_frame(frame: pd.DataFrame, separator: str = "\t", float_format: str = ".10g") -> str:
     r"""Return a frame, without its index, as lines; a missing value is an empty cell.
 
@@ -55,11 +38,6 @@ def write_frame(frame: pd.DataFrame, separator: str = "\t", float_format: str = 
     """
     columns = [_texts(frame.iloc[:, place], float_format) for place in range(frame.shape[1])]
     return write_rows([map(str, frame.columns), *zip(*columns, strict=True)], separator)
-
-
-def frame_writer(frame: pd.DataFrame, separator: str = "\t", float_format: str = ".10g") -> Callable[[BinaryIO], object]:
-    """Return a function that writes a frame into an open file as :func:`write_frame` does."""
-    return text_writer(write_frame(frame, separator, float_format))
 
 
 def join_names(names: Iterable[str]) -> str:

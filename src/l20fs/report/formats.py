@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from l20fs.report.document import Block, Bullets, Cell, Heading, Paragraph, Table
-from l20fs.storage.files import Writer
 
 #: Rows that a page of LaTeX holds, and letters from which a text is broken into lines.
 PAGE_ROWS, LONG_TEXT = 45, 45
@@ -197,17 +196,6 @@ def to_page(table: Table, title: str) -> str:
     return _PAGE.format(title=html.escape(title), table=to_html(table))
 
 
-def text_writer(text: str) -> Writer:
-    """Return a function that writes a text into an open file."""
-    content = text.encode()
-    return lambda stream: stream.write(content)
-
-
-def table_writers(name: str, table: Table) -> dict[str, Writer]:
-    """Return functions that write ``name.md``, ``name.tex`` and ``name.html``."""
-    formats: dict[str, Callable[[Table], str]] = {
-        "md": to_markdown,
-        "tex": to_latex,
-        "html": lambda shown: to_page(shown, name),
-    }
-    return {f"{name}.{ending}": text_writer(make(table)) for ending, make in formats.items()}
+def table_files(name: str, table: Table) -> dict[str, str]:
+    """Return a table as ``name.md``, ``name.tex`` and ``name.html``."""
+    return {f"{name}.md": to_markdown(table), f"{name}.tex": to_latex(table), f"{name}.html": to_page(table, name)}

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
 from l20fs.report.document import Block, Bullets, Heading, Paragraph, Table
-from l20fs.report.formats import text_writer
 from l20fs.report.html_page import fill
-from l20fs.report.records import ReportError, dump, read_value
-from l20fs.storage.files import Writer, write_atomically
-from l20fs.storage.regular_files import MOST_BYTES, read_regular
 
 #: Endings of the files of one exhibit, in the order of the links.
 ENDINGS = ("html", "md", "tex", "svg", "png", "csv")
-#: The tables and texts of all exhibits of a folder, for the page.
-STORE = "exhibits.json"
 PAGE = "index.html"
 
 
@@ -85,43 +78,19 @@ def reproduction_page(
     )
 
 
-def write_reproduction_page(folder: Path, made: Iterable[Exhibit]) -> Path:
-    """Write ``index.html``, which shows all exhibits in a folder, and return where it is.
+def write_page(folder: Path, made: Iterable[Exhibit], new: Iterable[str]) -> str:
+    """Return the page of a folder: exhibits that were made now in full, and links to its other files.
 
-    The tables and texts of exhibits that were made now are kept in ``exhibits.json``, so that the page of a later call shows
-    them, too. Other files in the folder are linked.
+    ``new`` are the files that will be in the folder beside those that are there.
     """
-    for name, write in page_writers(folder, made).items():
-        write_atomically(folder / name, write)
-    return folder / PAGE
-
-
-def page_writers(folder: Path, made: Iterable[Exhibit], new: Iterable[str] = ()) -> dict[str, Writer]:
-    """Return functions that write the files of :func:`write_reproduction_page`; ``new`` files will be in the folder, too."""
-    known = {exhibit.name: exhibit for exhibit in [*read_exhibits(folder), *made]}
-    present = _present_files(folder, new)
-    kept = [exhibit for exhibit in known.values() if present.keys() & exhibit.files]
+    known = {exhibit.name: exhibit for exhibit in made}
     by_name: dict[str, list[str]] = {}
-    for name, file in present.items():
+    for name, file in _present_files(folder, new).items():
         by_name.setdefault(file.stem, []).append(name)
-    shown = [
+    return reproduction_page(
         Exhibit(name, tuple(files), known[name].table, known[name].text) if name in known else Exhibit(name, tuple(files))
         for name, files in by_name.items()
-    ]
-    return {
-        STORE: text_writer(dump([asdict(exhibit) for exhibit in kept]) + "\n"),
-        PAGE: text_writer(reproduction_page(shown)),
-    }
-
-
-def read_exhibits(folder: Path) -> list[Exhibit]:
-    """Read what :func:`write_reproduction_page` has kept; nothing if there is none, or if it is damaged."""
-    try:
-        stored = json.loads(read_regular(folder / STORE, MOST_BYTES))
-        exhibits: list[Exhibit] = read_value(stored, list[Exhibit], STORE)
-    except (OSError, ValueError, RecursionError, ReportError):
-        return []
-    return exhibits
+    )
 
 
 def _present_files(folder: Path, new: Iterable[str]) -> dict[str, Path]:

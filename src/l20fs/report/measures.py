@@ -5,6 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+#: Largest number of lines in the picture of the path, of points of a ROC curve, and of points in pictures of numbers.
+MOST_LINES, MOST_ROC_POINTS, MOST_POINTS = 30, 60, 300
+#: Largest number of values of single samples, which keeps the page small: of all features, and of a class.
+MOST_STRIP_VALUES, MOST_OF_A_CLASS, MOST_STRIP_CLASSES = 12_000, 60, 100
+#: Largest number that pictures show.
+LARGEST = 1e100
+
 #: A value and the ends of its 95 % interval.
 Estimate = tuple[float, float, float]
 

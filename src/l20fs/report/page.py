@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import struct
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from l20fs.report import frames, points, spreadsheets, strips, svg
 from l20fs.report.confusion import MANY_CLASSES, MOST_RATES
-from l20fs.report.content import NUMBER, Content, as_plain
+from l20fs.report.content import Content
 from l20fs.report.frames import unbroken as unbroken
 from l20fs.report.html_page import fill
 from l20fs.report.lookup import for_search, packed
-from l20fs.report.measures import PanelNumbers
-from l20fs.report.rules import MOST_STRIP_CLASSES
+from l20fs.report.measures import MOST_STRIP_CLASSES, PanelNumbers
 from l20fs.text import shorten
+
+#: A plain number, as a text.
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
 
 #: Fields of the content that the script needs to show another k; all else is drawn once.
 SCRIPT_FIELDS = ("title", "task", "classes", "targets", "features")
@@ -154,10 +157,14 @@ def render(content: Content) -> str:
 
 def _for_script(content: Content, swapped: frames.Frames, plots: dict[str, Any] | None) -> dict[str, Any]:
     """Return the data of the script; most of them are packed, which takes less than half the room."""
-    stored = as_plain(content)
-    large = {name: stored[name] for name in PACKED_FIELDS} | {"frames": swapped, "strips": strips.for_script(plots)}
+    large = {name: getattr(content, name) for name in PACKED_FIELDS}
+    large |= {"frames": swapped, "strips": strips.for_script(plots)}
+    if content.coef is not None:  # the weights of a panel as one text, which is half as long as a list of texts
+        large["coef"] = [";".join(" ".join(row) for row in panel) for panel in content.coef]
+    if content.numbers is not None:
+        large["numbers"] = vars(content.numbers)
     text = json.dumps(large, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return {name: stored[name] for name in SCRIPT_FIELDS} | {
+    return {name: getattr(content, name) for name in SCRIPT_FIELDS} | {
         "k": content.shown,
         "guard": {"names": spreadsheets.NAMES, "pattern": spreadsheets.PATTERN},
         "packed": packed(text.encode()),

@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
-from l20fs.report.rules import NUMBER
-
-#: By which Excel knows that a file is UTF-8.
-BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
 #: Columns whose texts are names, also if they look like numbers.
 NAMES = ("feature", "members")
 
@@ -33,7 +27,7 @@ def _prefixes(word: str) -> str:
 
 
 _MONTH = f"(?:{'|'.join(dict.fromkeys(map(_prefixes, MONTHS.split())))})"
-#: What a spreadsheet computes or converts, in the regular expressions of Python and of the script: formulas; numbers,
+#: What a spreadsheet computes or converts, for the script of the page: formulas; numbers,
 #: amounts and dates without letters; numbers with an exponent; dates, times and truth values.
 PATTERN = "|".join(
     (
@@ -46,21 +40,3 @@ PATTERN = "|".join(
         r"^\s*#",
     )
 )
-CONVERTED = re.compile(PATTERN, re.IGNORECASE)
-
-
-def for_a_spreadsheet(text: str, column: str) -> str:
-    """Keep a spreadsheet from computing or converting a text; a number stays a number, unless it is a name.
-
-    A leading apostrophe does it: what follows is then neither a formula, nor a date, nor a number. It is seen in the cell,
-    but no program ever runs it, which cannot be said of the formula ``="SEPT2"``.
-
-    Examples
-    --------
-    >>> [for_a_spreadsheet(text, "feature") for text in ("TP53", "SEPT2", "1007_s_at", "2310009E13", "00123", "=1+1")]
-    ['TP53', "'SEPT2", '1007_s_at', "'2310009E13", "'00123", "'=1+1"]
-    >>> for_a_spreadsheet("-0.25", "coef_a"), for_a_spreadsheet('5" long', "feature")
-    ('-0.25', '5" long')
-    """
-    is_number = column not in NAMES and NUMBER.fullmatch(text)
-    return f"'{text}" if CONVERTED.match(text) and not is_number else text

@@ -25,7 +25,7 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 
 import numpy as np
 
-from l20fs.storage.files import reason_of, sweep, write_atomically
+from l20fs.storage.files import write_atomically
 from l20fs.storage.hashing import describe, digest, hash_of
 from l20fs.storage.regular_files import NotAFileError, open_regular
 
@@ -79,17 +79,6 @@ class KeyedStore:
         self.suffix = suffix
         self._causes = hash_of(version("l20fs"), describe(dict(causes or {}), "causes"))
         self._is_told = False
-        self._sweep()
-
-    def _sweep(self) -> None:
-        """Remove the incomplete files of killed runs, in this folder and in those of its labels."""
-        if not self.folder.is_dir():
-            return
-        sweep(self.folder)
-        with os.scandir(self.folder) as entries:
-            folders = [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
-        for folder in folders:
-            sweep(folder)
 
     def key(self, label: str, *causes: Any) -> Key:
         """Return the key of a result; slashes in the label make subfolders."""
@@ -142,7 +131,7 @@ class KeyedStore:
             raise
         except OSError as error:
             raise OSError(
-                f"{file} cannot be written to ({reason_of(error)}). The results so far are kept: free disk space and run it "
+                f"{file} cannot be written to ({error}). The results so far are kept: free disk space and run it "
                 "again to resume."
             ) from error
 
