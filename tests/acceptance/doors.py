@@ -116,7 +116,8 @@ def path(fitted: Fit) -> Path:
     own = fitted.estimator.path_
     supports = [own.stage_rows(stage) for stage in range(len(own.alphas))]
     k = int(own.sizes[-1])
-    return Path(own.alphas, own.losses, own.sizes, supports, own.lipschitz, own.coef(k), own.intercept(k))
+    end = (own.coef(k), own.intercept(k)) if k else (np.zeros((len(own.y_mean), own.n_features)), own.y_mean)
+    return Path(own.alphas, own.losses, own.sizes, supports, own.lipschitz, *end)
 
 
 @dataclass(frozen=True)
