@@ -173,13 +173,13 @@ def test_orthonormal_features_have_the_closed_form(solver):
 
 def homotopy(problem, lambdas, L, max_steps, eta=0.1):
     """Algorithms 1 and 2 in dense arrays; L has a cap, and a point that does not move ends a lambda and leaves L alone."""
-    A, B, mu = problem.A, problem.B, problem.mu
-    cap, W, stages = 1.01 * (np.linalg.norm(A, 2) ** 2 + mu + eta), np.zeros((len(A.T), len(B.T))), []
+    A, mu, W, stages = problem.A, problem.mu, np.zeros((len(problem.A.T), len(problem.B.T))), []
+    L, cap = L or (A**2).sum(axis=1).max() + mu, 1.01 * (np.linalg.norm(A, 2) ** 2 + mu + eta)
     for lam in lambdas:
         L_before = L
         for _ in range(max_steps):
             while True:
-                V = W - (A.T @ (A @ W - B) + mu * W) / L
+                V = W - (A.T @ (A @ W - problem.B) + mu * W) / L
                 V[(V**2).sum(axis=1) <= 2 * lam / L] = 0.0
                 step = np.linalg.norm(V - W) ** 2
                 decrease = problem.loss(W) - problem.loss(V) + lam * (np.sum(W.any(axis=1)) - np.sum(V.any(axis=1)))
@@ -200,9 +200,7 @@ def test_ahiht_and_hiht_are_the_algorithms_of_the_paper(solver):
         X, y, _ = draw(0, 25, 40, task=options["task"])
         problem, steps = Problem(X, y, **options), {"alpha_start": 0.5, "lipschitz_start": L}
         path = doors.path(fit(X, y, 5, solver, steps=steps, alpha_min=0.01, **options))
-        stages = homotopy(
-            problem, lambdas, L or (problem.A**2).sum(axis=1).max() + problem.mu, STEPS[solver].get("max_iter", 1)
-        )
+        stages = homotopy(problem, lambdas, L, STEPS[solver].get("max_iter", 1))
         assert [rows.tolist() for rows in path.supports] == [np.flatnonzero(W.any(axis=1)).tolist() for W, _ in stages]
         assert_close(path.losses, [problem.loss(W) for W, _ in stages])
         assert_close([path.alphas / lambdas, path.lipschitz / [L for _, L in stages]], 1.0)
