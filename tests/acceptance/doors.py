@@ -195,6 +195,16 @@ def load_panel(file: Any) -> Any:
     return l20fs.Panel.load(file)
 
 
+def panel_features(panel: Any, k: int | None = None) -> list[str]:
+    """Return the features that a panel predicts from, best first."""
+    return panel.features_for(k)
+
+
+def panel_replaced(panel: Any) -> dict[str, str | None]:
+    """Return the substitute of each missing feature of an adapted panel, None where there is none."""
+    return panel.replaced
+
+
 def large(file: Any, **options: Any) -> Any:
     """Open a matrix in a file that may be larger than memory."""
     return l20fs.open_large(file, **options)
