@@ -195,6 +195,10 @@ def load_panel(file: Any) -> Any:
     return l20fs.Panel.load(file)
 
 
+def save_panel(made: Any, file: Any) -> None:
+    made.save(file)
+
+
 def panel_features(panel: Any, k: int | None = None) -> list[str]:
     """Return the features that a panel predicts from, best first."""
     return panel.features_for(k)
