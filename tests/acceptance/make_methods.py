@@ -16,18 +16,18 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # for this file as a script
 from acceptance import doors
 
 FILE = Path(__file__).parent / "golden" / "methods.json"
-CONVERGED = {"tol": 1e-11, "max_iter": 100_000}
 #: Options beside the defaults: methods with a single minimum go there, so that their scores do not speak of the way, and
 #: features of a few states each are all redundant to CFS.
-OPTIONS = dict.fromkeys(["L21", "LassoOVR", "NonnegativeL21", "RFS", "RLSR"], CONVERGED)
+OPTIONS = dict.fromkeys(["L21", "LassoOVR", "NonnegativeL21", "RFS", "RLSR"], {"tol": 1e-11, "max_iter": 100_000})
 OPTIONS["CFS"] = {"binning": "width", "n_bins": 3}
 
 
 def tables():
-    """Return a tall table with a rare class and tied values, and a wide one with two classes, by name."""
+    """Return a tall table with a rare class, tied values and a near copy, and a wide one with two classes, by name."""
     random = np.random.default_rng(0)
     y = random.permutation(np.repeat([0, 1, 2], [30, 14, 4]))
     X = random.standard_normal((48, 10)) * np.geomspace(0.5, 4.0, 10) + np.outer(y == 1, [2, 0, 3, 0, 1] * 2)
+    X[:, 5] = X[:, 2] + 0.7 * random.standard_normal(48)
     X[:, ::3] = np.round(X[:, ::3])
     wide, labels = random.standard_normal((24, 30)), random.permutation(np.repeat([0, 1], 12))
     return {"tall": (X, y), "wide": (wide + np.outer(labels, np.geomspace(2.0, 0.02, 30)), labels)}
