@@ -18,7 +18,7 @@ from acceptance import doors
 FILE = Path(__file__).parent / "golden" / "methods.json"
 #: Options beside the defaults: methods with a single minimum go there, so that their scores do not speak of the way, and
 #: features of a few states each are all redundant to CFS.
-OPTIONS = dict.fromkeys(["L21", "LassoOVR", "NonnegativeL21", "RFS", "RLSR"], {"tol": 1e-11, "max_iter": 100_000})
+OPTIONS = {name: {"tol": 1e-11, "max_iter": 100_000} for name in ("L21", "LassoOVR", "NonnegativeL21", "RFS", "RLSR")}
 OPTIONS["CFS"] = {"binning": "width", "n_bins": 3}
 
 
