@@ -20,7 +20,7 @@ from acceptance import doors
 GOLDEN = Path(__file__).parent / "golden"
 K = 10
 PROBLEMS = {
-    "wide": {"shape": [60, 9000], "n_targets": 4},
+    "wide": {"shape": [60, 9000], "n_targets": 4, "n_hidden": 8},
     "tall": {"shape": [400, 15], "options": {"ridge": 0.0}},
     "correlated": {"shape": [60, 50], "n_hidden": 4},
     "separable": {"shape": [50, 80], "n_targets": 2, "noise": 0.1, "options": {"class_weight": None}},
