@@ -95,15 +95,18 @@ def test_an_easy_problem_is_proved():
             assert (found.proved_in.tolist(), found.proved_out.tolist()) == ([0, 1, 3, 6, 7], [2, 4, 5, 8])
 
 
-@pytest.mark.parametrize(("k", "ridge", "n_near"), [(3, 0.3, 7), (5, 0.1, 40), (5, 1.0, 100), (6, 0.3, 300), (6, 3.0, 20)])
-def test_near_optimal_panels_are_those_of_a_list_of_all(k, ridge, n_near):
-    random = np.random.default_rng(k)
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(("k", "ridge", "n_near"), [(3, 0.3, 7), (5, 0.1, 40), (6, 1.0, 300), (6, 80.0, 10)])
+def test_near_optimal_panels_are_those_of_a_list_of_all(k, ridge, n_near, seed):
+    """The tolerance is just enough for the last one; with a strong ridge the bounds are hardly below the losses."""
+    random = np.random.default_rng([seed, k])
     X = random.standard_normal((40, 12)) + random.standard_normal((40, 1))
     y = np.digitize(X[:, :4] @ random.standard_normal(4) + random.standard_normal(40), [-1.0, 1.0])
     losses = of_size(all_losses(X, np.eye(3)[y], ridge, most=k), k)
     panels = sorted(losses, key=losses.get)
-    best, last, beyond = (losses[panels[place]] for place in (0, n_near - 1, n_near))
-    expected, tolerance = panels[:n_near], 0.5 * (last + beyond) / best - 1.0
+    while losses[panels[n_near]] < (1.0 + 1e-6) * losses[panels[n_near - 1]]:
+        n_near += 1
+    expected, tolerance = panels[:n_near], losses[panels[n_near - 1]] / losses[panels[0]] - 1.0 + 1e-7
     fitted = doors.fit(X, y, k, ridge=ridge, ranking="entry", **OPTIONS)
     found = doors.near_optimal(fitted, X, y, k, tolerance=tolerance, max_panels=10_000, time_limit=None)
     assert found.is_complete
@@ -111,12 +114,9 @@ def test_near_optimal_panels_are_those_of_a_list_of_all(k, ridge, n_near):
     assert found.losses == pytest.approx([losses[panel] for panel in expected], rel=1e-8)
     counts = np.bincount(np.ravel(expected), minlength=12)
     assert found.counts.tolist() == counts.tolist()
-    for features, is_it in (
-        (found.in_all, counts == n_near),
-        (found.in_some, (counts > 0) & (counts < n_near)),
-        (found.in_none, counts == 0),
-    ):
-        assert features.tolist() == np.flatnonzero(is_it).tolist()
+    assert found.in_all.tolist() == np.flatnonzero(counts == n_near).tolist()
+    assert found.in_some.tolist() == np.flatnonzero((counts > 0) & (counts < n_near)).tolist()
+    assert found.in_none.tolist() == np.flatnonzero(counts == 0).tolist()
     costs = random.integers(1, 4, 12)
     assert tuple(found.cheapest(costs)) == min(expected, key=lambda panel: costs[list(panel)].sum())
     short = doors.near_optimal(fitted, X, y, k, tolerance=tolerance, max_panels=5, time_limit=None)
