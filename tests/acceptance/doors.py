@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import l20fs
-from l20fs import inspection, methods
+from l20fs import data, inspection, methods
 from l20fs.cli import run as run_command
 
 #: Words of the tests and of the package: options of a fit, and those of :class:`l20fs.Constraints`.
@@ -40,6 +40,11 @@ def selector(k: Any, *, model: str = "selector", solver: str = "forward", steps:
 def fit(X: Any, y: Any, k: Any, *, sample_weight: Any = None, adjust_for: Any = None, **options: Any) -> Fit:
     """Fit a selector, a classifier or a regressor (``model``)."""
     return Fit(selector(k, **options).fit(X, y, sample_weight=sample_weight, adjust_for=adjust_for))
+
+
+def fit_by_default(X: Any, y: Any, *, model: str = "selector", **samples: Any) -> Fit:
+    """Fit a model to which no parameter is given."""
+    return Fit(getattr(l20fs, MODELS[model])().fit(X, y, **samples))
 
 
 @dataclass(frozen=True)
@@ -111,7 +116,8 @@ def path(fitted: Fit) -> Path:
     own = fitted.estimator.path_
     supports = [own.stage_rows(stage) for stage in range(len(own.alphas))]
     k = int(own.sizes[-1])
-    return Path(own.alphas, own.losses, own.sizes, supports, own.lipschitz, own.coef(k), own.intercept(k))
+    end = (own.coef(k), own.intercept(k)) if k else (np.zeros((len(own.y_mean), own.n_features)), own.y_mean)
+    return Path(own.alphas, own.losses, own.sizes, supports, own.lipschitz, *end)
 
 
 @dataclass(frozen=True)
@@ -189,6 +195,20 @@ def load_panel(file: Any) -> Any:
     return l20fs.Panel.load(file)
 
 
+def save_panel(made: Any, file: Any) -> None:
+    made.save(file)
+
+
+def panel_features(panel: Any, k: int | None = None) -> list[str]:
+    """Return the features that a panel predicts from, best first."""
+    return panel.features_for(k)
+
+
+def panel_replaced(panel: Any) -> dict[str, str | None]:
+    """Return the substitute of each missing feature of an adapted panel, None where there is none."""
+    return panel.replaced
+
+
 def large(file: Any, **options: Any) -> Any:
     """Open a matrix in a file that may be larger than memory."""
     return l20fs.open_large(file, **options)
@@ -220,6 +240,16 @@ class NearOptimal:
     in_none: np.ndarray
     found: Any
 
+    @property
+    def counts(self) -> np.ndarray:
+        """Number of panels that hold each feature, of all that were found."""
+        return self.found.counts
+
+    @property
+    def n_panels(self) -> int:
+        """How many were found, listed or not."""
+        return self.found.n_panels
+
     def cheapest(self, costs: Any) -> np.ndarray:
         """Features of the panel with the lowest cost, the best one of several."""
         return self.found.cheapest(costs).features
@@ -229,6 +259,12 @@ def solve_exactly(fitted: Fit, X: Any, y: Any, k: int | None = None, **samples: 
     """Return the best panel by branch and bound, ascending, and its certificate."""
     best = inspection.solve_exactly(fitted.estimator, X, y, k, **samples)
     return best.support, best.certificate
+
+
+def builtin(name: str, **options: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return X and y of a data set that comes with the package, such as "srbct"."""
+    loaded = getattr(data, f"load_{name}")(**options)
+    return loaded.data, loaded.target
 
 
 def method(name: str, k: int, **options: Any) -> Any:

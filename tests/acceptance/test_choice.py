@@ -1,0 +1,259 @@
+"""How many features, by cross-validation, and how stable they are: every result against a slow loop written out here.
+
+Scores, selections and the choice of the number; nothing that a fold learns comes from its test samples, steps before the
+selection included; groups stay whole. The rule "1se", the default folds and the quoted score have tests of their own, behind
+all others.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from acceptance import doors
+from scipy.stats import norm
+from sklearn.base import BaseEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # of a search that ends at its limit
+both_tasks = pytest.mark.parametrize("task", ["classification", "regression"])
+
+OPTIONS = {"solver": "forward", "loss": "squared", "scale": "zscore", "fit_intercept": True, "class_weight": "balanced"}
+HALVING = {"n_resamples": 20, "threshold": 0.6, "random_state": 4, "n_jobs": 1}
+RIDGES, SIZES = [0.03, 1.0, 30.0], [1, 2, 3, 5, 8]
+GROUPS = np.random.default_rng(7).permutation(60) % 12
+
+
+def draw(task, seed=0, d=14, noise=1.5):
+    """Return 60 samples of three classes, or with a number each, that depend on three of the features."""
+    rng = np.random.default_rng(seed)
+    X, names = rng.standard_normal((60, d)), np.array(["a", "b", "c"])
+    if task == "regression":
+        return X, X[:, [2, 5, 9]] @ [1.5, -1.0, 0.7] + noise * rng.standard_normal(60)
+    y = names[rng.permutation(60) % 3]
+    X[:, [2, 5, 9]] += (y[:, None] == names) * 2.0 / noise
+    return X, y
+
+
+def folds_at_will():
+    """Return splits of unequal sizes; they test some samples twice and some never."""
+    tests = [np.random.default_rng(size).permutation(60)[:size] for size in (9, 17, 12, 14)]
+    return [(np.setdiff1d(np.arange(60), test), test) for test in tests]
+
+
+def fit(X, y, k, ridge, weights=None, **options):
+    own = {"model": "classifier", "calibration": None} if y.dtype.kind == "U" else {"model": "regressor"}
+    return doors.fit(X, y, k, ridge=ridge, sample_weight=weights, **OPTIONS | own | options)
+
+
+def search(X, y, rule, *, ridge=1.0, scale="zscore", **options):
+    task = "classification" if y.dtype.kind == "U" else "regression"
+    template = doors.selector(3, **OPTIONS | {"ridge": ridge, "scale": scale, "task": task})
+    return doors.search(X, y, rule, **{"selector": template, "ridges": RIDGES, "sizes": SIZES, "task": task} | options)
+
+
+def score(truth, predicted, weights=None):
+    return (accuracy_score if truth.dtype.kind == "U" else r2_score)(truth, predicted, sample_weight=weights)
+
+
+def assert_slow(found, X, y, splits, weights=None, prepared=lambda X, train: X, **options):
+    """Compare scores, selections and final predictions with those of a fit for each fold, ridge and size.
+
+    ``prepared`` returns X as steps make it that have learned from the given samples.
+    """
+    assert set(found.fold_scores) == {(ridge, k) for ridge in RIDGES for k in SIZES}
+    weights = np.ones(60) if weights is None else weights
+    for fold, (train, test) in enumerate(splits):
+        Z = prepared(X, train)
+        for (ridge, k), scores in found.fold_scores.items():
+            own = fit(Z[train], y[train], k, ridge, weights[train], **options)
+            assert np.array_equal(found.fold_support(fold, k, ridge), own.support())
+            assert scores[fold] == pytest.approx(score(y[test], own.predict(Z[test]), weights[test]), rel=1e-8, abs=1e-10)
+    Z = prepared(X, np.arange(60))
+    own = fit(Z, y, found.n_features, found.ridge, weights, **options)
+    assert score(own.predict(Z), found.final.predict(X)) == pytest.approx(1.0)
+
+
+@both_tasks
+@pytest.mark.parametrize("kind", ["at will", "weights", "groups"])
+def test_scores_and_selections_of_the_folds_are_those_of_a_slow_loop(task, kind):
+    X, y = draw(task)
+    weights = np.random.default_rng(1).choice([0.5, 1.0, 3.0], 60) if kind == "weights" else None
+    groups, cv = (GROUPS, GroupKFold(4)) if kind == "groups" else (None, folds_at_will())
+    found = search(X, y, "best", cv=cv, groups=groups, sample_weight=weights)
+    assert_slow(found, X, y, list(cv.split(X, y, groups)) if kind == "groups" else cv, weights)
+
+
+@both_tasks
+def test_steps_before_the_selection_learn_in_each_fold(task):
+    X, y = draw(task)
+    X = np.where(np.random.default_rng(2).random(X.shape) < 0.15, np.nan, X * np.geomspace(0.1, 10.0, 14) + 5.0)
+
+    def prepared(X, train):
+        filled = np.where(np.isnan(X), np.nanmean(X[train], axis=0), X)
+        return (filled - filled[train].mean(axis=0)) / filled[train].std(axis=0)
+
+    steps = make_pipeline(SimpleImputer(), StandardScaler())
+    found = search(X, y, "best", scale="none", cv=folds_at_will(), preprocess=steps)
+    assert_slow(found, X, y, folds_at_will(), prepared=prepared, scale="none")
+
+
+@both_tasks
+@pytest.mark.parametrize("d", [30, 22_000], ids=["narrow", "wide"])  # the folds share a wide table
+def test_changed_test_samples_change_no_selection_of_their_fold(task, d):
+    X, y = draw(task, d=d)
+    (train, test), rng, Z, z = folds_at_will()[1], np.random.default_rng(3), X.copy(), y.copy()
+    Z[test] = 40.0 * rng.random(d) * rng.standard_normal((17, d))
+    z[test] = rng.permutation(y[train])[:17]
+    options = {"ridge": "auto", "scale": "auto", "ridges": ["auto", 0.5], "sizes": SIZES[:4], "cv": folds_at_will()}
+    before, after = search(X, y, "best", **options), search(Z, z, "best", **options)
+    for ridge, k in before.fold_scores:
+        assert np.array_equal(before.fold_support(1, k, ridge), after.fold_support(1, k, ridge))
+    assert not np.array_equal(before.fold_support(0, 3, 0.5), after.fold_support(0, 3, 0.5)), "which learns from them"
+
+
+@both_tasks
+def test_samples_of_a_group_are_never_on_both_sides_of_a_split(task):
+    (X, y), seen = draw(task), []
+    X[:, 0] = np.arange(60)
+    steps = FunctionTransformer(lambda X: seen.append(sorted(X[:, 0].astype(int))) or X)
+    search(X, y, 3, cv=4, groups=GROUPS, preprocess=steps, n_jobs=1)
+    tests = [samples for samples in seen if len(samples) < 30]
+    assert sorted(np.concatenate(tests)) == list(range(60))
+    for test in tests:
+        assert np.delete(np.arange(60), test).tolist() in seen, "the training samples"
+        assert not set(GROUPS[test]) & set(np.delete(GROUPS, test))
+
+
+SEEN = []
+
+
+class Halves(BaseEstimator):
+    """Select by the means of the first class and of the others, and record the samples of each half by the first feature."""
+
+    def fit(self, X, y):
+        found = np.abs(X[y == "a"].mean(axis=0) - X[y != "a"].mean(axis=0)) * (np.arange(X.shape[1]) > 0)
+        self.support_, self.ranking_ = (found > 0.5) | (found == found.max()), np.argsort(np.argsort(-found)) + 1
+        SEEN.append((sorted(X[:, 0].astype(int)), self.support_))
+        return self
+
+
+def halves_of(X, y, **options):
+    """Return a stability selection, the samples of each half, and the selections."""
+    SEEN.clear()
+    found = doors.stability(np.column_stack([np.arange(60), X[:, 1:]]), y, Halves(), **HALVING | options)
+    return found, [half for half, _ in SEEN], np.array([support for _, support in SEEN])
+
+
+def nogueira(members):
+    """Return the index of Nogueira, Sechidis and Brown (2018) and its interval, of a row of zeros and ones per selection."""
+    (n, d), p, shares = members.shape, members.mean(axis=0), members.mean(axis=1)
+    mean, unit = shares.mean(), shares.mean() * (1.0 - shares.mean())
+    index = 1.0 - n / (n - 1) * np.mean(p * (1.0 - p)) / unit
+    parts = (members @ p / d - shares * mean + index / 2.0 * (2.0 * shares * mean - shares - mean + 1.0)) / unit
+    reach = norm.ppf(0.975) * np.sqrt(4.0 / n**2 * np.square(parts - parts.mean()).sum())
+    return index, (index - reach, index + reach)
+
+
+@pytest.mark.parametrize("groups", [None, GROUPS], ids=["samples", "groups"])
+def test_stability_counts_what_complementary_halves_select(groups):
+    X, y = draw("classification", noise=2.5)
+    found, halves, members = halves_of(X, y, groups=groups)
+    assert sorted(halves) == sorted(sorted(set(range(60)) - set(half)) for half in halves)
+    assert len({tuple(half) for half in halves}) == len(halves) == 20
+    for half in halves:  # has half of each class, or whole groups
+        counts = np.unique(y[half] if groups is None else groups[half], return_counts=True)[1]
+        assert set(counts) == ({10} if groups is None else {5})
+    assert found.frequencies_ == pytest.approx(members.mean(axis=0))
+    index, interval = nogueira(members)
+    assert (found.stability_, *found.stability_interval_) == pytest.approx((index, *interval))
+    assert np.array_equal(found.support_, found.frequencies_ >= 0.6)
+
+
+@pytest.mark.parametrize(("d", "n"), [(14, 20), (22_000, 4)], ids=["narrow", "wide"])
+def test_each_half_is_a_fit_of_its_own(d, n):
+    X, y = draw("classification", d=d, noise=0.5)
+    halves = halves_of(X, y, n_resamples=n)[1]  # those of the seed, whatever selects on them
+    options = OPTIONS | {"ridge": 1.0, "task": "classification"}
+    found = doors.stability(X, y, doors.selector(5, **options), **HALVING | {"n_resamples": n})
+    members = np.array([np.isin(np.arange(d), doors.fit(X[half], y[half], 5, **options).support()) for half in halves])
+    assert found.frequencies_ == pytest.approx(members.mean(axis=0))
+    assert found.frequencies_[[2, 5, 9]].tolist() == [1.0, 1.0, 1.0]
+    assert found.stability_ == pytest.approx(nogueira(members)[0])
+
+
+def chosen(scores, rule, error=lambda values: values.std(ddof=1) / 2.0):
+    """Return the number and the ridge of a rule with four folds; of equals the fewest features, then the strongest ridge."""
+    order = sorted(scores, key=lambda setting: (-round(scores[setting].mean(), 10), setting[1], -setting[0]))
+    if rule == "1se":
+        limit = scores[order[0]].mean() - error(scores[order[0]]) - 1e-10
+        order = sorted((each for each in order if scores[each].mean() >= limit), key=lambda setting: setting[1])
+    return next((k, ridge) for ridge, k in order if rule in (k, "best", "1se"))
+
+
+def searches(rule):
+    for seed in range(10):
+        X, y = draw("classification" if seed % 2 else "regression", seed, noise=2.5)
+        yield search(X, y, rule, cv=KFold(4))
+
+
+@pytest.mark.parametrize("rule", ["best", 3])
+def test_the_setting_with_the_highest_mean_is_chosen(rule):
+    for found in searches(rule):
+        assert (found.n_features, found.ridge) == chosen(found.fold_scores, rule)
+
+
+def test_one_standard_error_below_the_best_the_fewest_features_are_chosen():
+    errors, differ = [lambda values: 0.0, lambda values: values.std(ddof=1), lambda values: values.std() / 2.0], np.zeros(3)
+    for found in searches("1se"):
+        right = chosen(found.fold_scores, "1se")
+        assert (found.n_features, found.ridge) == right
+        differ += [right != chosen(found.fold_scores, "1se", error) for error in errors]
+    assert differ.all(), "or other errors would do"
+
+
+def test_folds_by_default_are_five_with_the_shares_of_the_classes():
+    for task, folds in (("classification", StratifiedKFold(5)), ("regression", KFold(5))):
+        X, y = draw(task)
+        assert_slow(search(X, y, "best"), X, y, list(folds.split(X, y)))
+
+
+def test_the_quoted_score_on_noise_is_chance_and_selecting_first_is_far_above():
+    quoted, first, y = [], [], np.array(["a", "b"])[np.arange(60) % 2]
+    for seed in range(8):
+        X = np.random.default_rng(seed).standard_normal((60, 200))
+        found = search(X, y, "best", cv=StratifiedKFold(5), ridges=[1.0], sizes=list(range(1, 31)))
+        few = search(X[:, fit(X, y, 10, 1.0).support()], y, "best", cv=StratifiedKFold(5), ridges=[1.0], sizes=[10])
+        quoted.append(found.score)
+        first.append(few.fold_scores[1.0, 10].mean())
+        assert found.interval[0] < 0.5 < found.interval[1]
+    assert abs(np.mean(quoted) - 0.5) < 0.07  # three errors of 8 x 60 predictions
+    assert np.mean(first) > 0.75
+
+
+@pytest.mark.parametrize("groups", [None, GROUPS], ids=["samples", "groups"])
+def test_the_quoted_score_is_bootstrap_bias_corrected(groups):
+    X, y = draw("classification", 1, d=40, noise=3.0)
+    splits = list((StratifiedKFold(5) if groups is None else GroupKFold(4)).split(X, y, groups))  # of equal sizes
+    found, right = search(X, y, "best", cv=splits, groups=groups), np.empty((60, 15))  # of equals the first is chosen
+    for column, (k, ridge) in enumerate((k, ridge) for k in SIZES for ridge in RIDGES[::-1]):
+        for train, test in splits:
+            right[test, column] = fit(X[train], y[train], k, ridge).predict(X[test]) == y[test]
+    best, rng, changes = right.sum(axis=0).argmax(), np.random.default_rng(0), []
+    units, strata = (np.arange(60), y) if groups is None else (groups, np.zeros(12))
+    for _ in range(3000):  # draws samples within their class, or whole groups
+        drawn = [rng.choice(np.flatnonzero(strata == each), np.sum(strata == each)) for each in np.unique(strata)]
+        counts = np.bincount(np.concatenate(drawn), minlength=len(strata))[units]
+        left = right[counts == 0].mean(axis=0)
+        changes.append(left[(counts @ right).argmax()] - left[best])
+    uncorrected = right[:, best].mean()
+    error = np.std(changes) * np.sqrt(1 / 3000 + 1 / 500)  # of this loop, and of 500 draws
+    assert found.score == pytest.approx(uncorrected + np.mean(changes), abs=4.0 * error)
+    if groups is None:  # Wilson's interval, with an effective number of samples
+        c, variance = found.score, found.score * (1.0 - found.score)
+        n = variance / ((variance + 1.25 * norm.pdf(norm.ppf(c)) ** 2) / 60 + (uncorrected - c) ** 2 / 2)
+        t = norm.ppf(0.975) ** 2 / n
+        assert found.interval == pytest.approx(tuple(sorted(np.roots([1.0 + t, -2.0 * c - t, c * c]))))
