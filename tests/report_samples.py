@@ -125,7 +125,6 @@ def make_content(
         "path": PathLines(
             (2.0 * 10.0 ** (-3 * shares)).tolist(),
             [line.round(4).tolist() for line in lines],
-            [float(2.0 / (rank + 1)) for rank in range(n_lines)],
         ),
         "stability": Stability(np.linspace(1, 0.3, min(k, k_max)).round(2).tolist(), 0.71, 0.66, 0.76, 100),
         "provenance": {"arguments": {"data": "tumours.tsv", "target": "type"}, "input": {"sha256": "0" * 64}},

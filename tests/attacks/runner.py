@@ -22,7 +22,6 @@ MOST_MEMORY = 12 * 2**30
 
 def load_everything() -> None:
     """Import all that a command may load, so that the forks start with it."""
-    import matplotlib.pyplot  # noqa: F401
     import pandas  # noqa: F401
 
     import l20fs.cli.compare

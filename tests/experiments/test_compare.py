@@ -32,7 +32,6 @@ from l20fs.experiments import compare as module
 from l20fs.experiments.candidates import DEFAULT_METHODS, choose_variants, split_names
 from l20fs.experiments.cells import Dataset, inner_folds
 from l20fs.experiments.compare import compare, comparison_plan, remarks
-from l20fs.experiments.figure_parts import styles_of
 from l20fs.experiments.plan import PlanError, load_plan, parse_plan
 from l20fs.experiments.protocol import paper_split
 from l20fs.experiments.runner import compute_all, run, selections_of
@@ -451,14 +450,6 @@ def test_the_share_of_the_largest_class_is_what_naming_it_always_gives():
     frame = module.comparison_frame(rows, chosen.assign(selected=[[0, 1], [0, 1]]), 6)
     text = write_markdown(verdict(rows, frame, replace(plan, classifiers=("knn",)), data, [], []))
     assert f"right for {100 * right:.2f} % of the test samples" in text
-
-
-def test_no_two_of_all_methods_look_alike():
-    labels = {variant.label for variant in choose_variants(["all"])}
-    styles = styles_of(sorted(labels))
-    assert len(set(styles.values())) == len(labels)
-    few = styles_of(DEFAULT_METHODS)
-    assert len({style.color for style in few.values()}) == len(DEFAULT_METHODS)
 
 
 # ---------------------------------------------------------------------------------------------------------- command line

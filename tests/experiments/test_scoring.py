@@ -9,8 +9,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from drawing import drawn_texts
-from rows import read_rows
 from samples import make_data
 from scipy.special import softmax
 from sklearn import metrics as sk
@@ -24,7 +22,6 @@ from l20fs.cli import run as run_cli
 from l20fs.data.readers import DataError
 from l20fs.evaluation.engine import Samples
 from l20fs.evaluation.metrics import METRICS
-from l20fs.experiments import figures, outcomes
 from l20fs.experiments.candidates import choose_variants
 from l20fs.experiments.cells import Dataset, fit_to_numbers, inner_folds
 from l20fs.experiments.compare import compare, comparison_frame, comparison_plan, remarks
@@ -258,9 +255,6 @@ def test_the_best_follows_the_sign_and_nothing_speaks_of_accuracy(metric):
     written = summary + page + table.caption + files["comparison.md"]
     assert "ccuracy" not in written
     assert ("classes" in summary) == data.has_labels
-    curves = outcomes.curves(read_rows(io.StringIO(files["rows.csv"])), "honest")
-    texts = {text.get_text() for text in drawn_texts(figures.curves(curves, "knn"))}
-    assert METRICS[metric].title_with_unit in texts
 
 
 def test_words_tell_the_error_of_the_mean_and_what_is_gained():

@@ -347,11 +347,10 @@ def _path_lines(findings: Findings, heads: Array) -> PathLines | None:
     path = findings.path
     if path is None or findings.has_groups:
         return None
-    found = panels.norms_along_path(path, heads, MOST_LAMBDAS)
+    alphas, norms = panels.norms_along_path(path, heads, MOST_LAMBDAS)
     return PathLines(
-        alphas=[_digits(alpha, 5) for alpha in found.alphas.tolist()],
-        norms=[[_digits(norm, 5) for norm in line] for line in found.norms.tolist()],
-        entry=[None if math.isnan(alpha) else _digits(alpha, 5) for alpha in found.entry_alphas.tolist()],
+        alphas=[_digits(alpha, 5) for alpha in alphas.tolist()],
+        norms=[[_digits(norm, 5) for norm in line] for line in norms.tolist()],
     )
 
 

@@ -152,16 +152,8 @@ def excluded_features(path: SolutionPath | None) -> Array:
     return np.empty(0, dtype=np.intp) if path is None else np.flatnonzero(path.rules == RULES.index("excluded"))
 
 
-class PathNorms(NamedTuple):
-    """Norms of the weights of some features, (n_features, n_stages), at some values of lambda, and where each entered."""
-
-    alphas: Array
-    norms: Array
-    entry_alphas: Array
-
-
-def norms_along_path(path: SolutionPath, heads: Array, most_stages: int) -> PathNorms:
-    """Return the norms of the weights of some features at stages spread evenly over the path."""
+def norms_along_path(path: SolutionPath, heads: Array, most_stages: int) -> tuple[Array, Array]:
+    """Return values of lambda spread evenly over the path, and the norms of some features there, (n_features, n_stages)."""
     n_stages = len(path.alphas)
     stages = np.unique(np.linspace(0, n_stages - 1, min(n_stages, most_stages)).round().astype(int))
     column = np.full(path.n_features, -1)
@@ -170,4 +162,4 @@ def norms_along_path(path: SolutionPath, heads: Array, most_stages: int) -> Path
     for place, stage in enumerate(stages.tolist()):
         rows = column[path.stage_rows(stage)]
         norms[rows[rows >= 0], place] = path.stage_norms(stage)[rows >= 0]
-    return PathNorms(path.alphas[stages], norms, path.entry_alphas[heads])
+    return path.alphas[stages], norms

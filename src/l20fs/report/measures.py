@@ -36,11 +36,10 @@ class Curve:
 
 @dataclass(frozen=True)
 class PathLines:
-    """Row norms of the first features along the values of lambda, and the lambda at which each came to stay."""
+    """Row norms of the first features along the values of lambda."""
 
     alphas: list[float]
     norms: list[list[float]]
-    entry: list[float | None]
 
 
 @dataclass(frozen=True)
