@@ -7,7 +7,6 @@ from functools import partial
 
 import array_api_strict
 import pytest
-import scipy
 import sklearn
 from sklearn.utils import get_tags
 from sklearn.utils.fixes import parse_version
@@ -40,7 +39,6 @@ def needs(library, least, why):
     return pytest.mark.skipif(is_old, reason=f"{library.__name__} before {least}: {why}")
 
 
-needs_scipy = partial(needs, scipy)
 needs_sklearn = partial(needs, sklearn)
 
 _ATTRIBUTES = "fitted attributes are NumPy's, wherever X was, so that a fit is read, pickled and reported without its device"
