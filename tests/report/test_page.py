@@ -260,18 +260,6 @@ def downloaded(page, button):
     return waiting.value.suggested_filename, waiting.value.path().read_bytes().decode()
 
 
-def make_plain():
-    """A report of a method without weights, without substitutes."""
-    return make_content(k=2, k_max=4, coef=None, substitutes=[])
-
-
-def make_odd():
-    """Ties of rounding, zeros of both signs, and no substitutes."""
-    values = [0.125, -0.125, 0.375, 0.625, -0.625, 0.875, -0.0, 0.0, -0.001, 0.005, 0.015, 0.045, 0.065, 1.0, -1.0, 0.995]
-    found = [[(f"a{value}", value, 0)] if value else [] for value in values]
-    return make_content(k=2, k_max=16, substitutes=found)
-
-
 def make_named():
     """Names that spreadsheets turn into dates and numbers."""
     names = ["SEPT2", "MARCH1", "1-Mar", "00123", "1E5", "-5", "2310009E13", "1007_s_at", '"a" and b', "TRUE", "🧬1", "TP53"]
@@ -283,7 +271,7 @@ def make_small():
     return make_content(k=3, k_max=5)
 
 
-@pytest.mark.parametrize("make", [make_small, evil_content, make_plain, make_odd, make_named, make_regression])
+@pytest.mark.parametrize("make", [make_small, evil_content, make_named, make_regression])
 def test_downloads_equal_selection_tsv_for_every_k(show, make):
     content = make()
     page = show(content, accept_downloads=True)
@@ -301,7 +289,8 @@ def test_downloads_equal_selection_tsv_for_every_k(show, make):
     page.locator("#k-range").press("Home")
     for k in range(1, content.k_max + 1):
         suffix = "" if k == content.k else f"-{k}"
-        for button, name, is_safe in (("#download", "", False), ("#download-safe", "-spreadsheet", True)):
+        buttons = (("#download", "", False), ("#download-safe", "-spreadsheet", True))
+        for button, name, is_safe in buttons if k in (1, content.k, content.k_max) else ():
             page.locator(button).dispatch_event("click")
             found = page.evaluate("window.made.arrayBuffer().then((bytes) => [...new Uint8Array(bytes)])")
             plain = content.selection_tsv(k)
@@ -378,9 +367,6 @@ PAGES = {
     "two classes": lambda: make_content(n_classes=2, k=6, k_max=8),
     "regression": lambda: make_regression(k=4, k_max=6, targets=("age", "body mass index")),
     "hostile": evil_content,
-    "100 classes": lambda: make_content(n_classes=100, k=2, k_max=4, n_samples=400),
-    "8 classes": lambda: make_content(n_classes=8, k=13, k_max=20),
-    "none": lambda: make_content(k=0, k_max=5),
     "comparison": lambda: comparison_page(
         *comparison(), title="toy", answer="None", warnings=["Beware"], sentences=["Done"]
     ),
