@@ -64,8 +64,8 @@ def test_bounds_hold_in_exact_arithmetic(kind):
         exact = (np.repeat(part, repeats, axis=0) * Fraction(1) for part in (X, np.eye(3, dtype=int)[y]))
         losses = all_losses(*exact, ridge, batches if kind == "adjusted" else None)
         X = X.astype(np.float32 if kind == "float32" else float)
-        for solver, steps in (("forward", None), ("ahiht", AHIHT)):
-            options = OPTIONS | {"solver": solver, "steps": steps, "ranking": "norm", "ridge": float(ridge)}
+        for solver, steps, ranking in (("forward", None, "entry"), ("ahiht", AHIHT, "norm")):
+            options = OPTIONS | {"solver": solver, "steps": steps, "ranking": ranking, "ridge": float(ridge)}
             fitted = doors.fit(X, y, 8, **samples, **options)
             for k in range(1, 9):
                 sized = of_size(losses, k)
@@ -83,7 +83,7 @@ def test_an_easy_problem_is_proved():
         basis = np.kron(basis, [[1, 1], [1, -1]])
     X, y = basis[:, 1:10] * np.array([1, 1, 1, 4, 1, 1, 2, 1, 1]), basis[:, 1:12] @ [9, 8, 0, 2, 0, 0, 3, 7, 0, 1, 1]
     losses = all_losses(X * Fraction(1), y[:, None] * Fraction(1), Fraction(3))
-    options = OPTIONS | {"solver": "forward", "ranking": "norm", "ridge": 3.0, "task": "regression"}
+    options = OPTIONS | {"solver": "forward", "ranking": "entry", "ridge": 3.0, "task": "regression"}
     X, y = X.astype(float), y.astype(float)
     fitted = doors.fit(X, y, 9, **options)
     for k in range(1, 10):
