@@ -53,11 +53,12 @@ def check(certificate, losses, chosen):
 
 @pytest.mark.parametrize("kind", ["plain", "float32", "weighted", "adjusted"])
 def test_bounds_hold_in_exact_arithmetic(kind):
-    random = np.random.default_rng(["plain", "float32", "weighted", "adjusted"].index(kind))
-    for ridge in (Fraction(1, 4), Fraction(2), Fraction(10)):
+    random = np.random.default_rng(120 + ["plain", "float32", "weighted", "adjusted"].index(kind))  # bounds are close here
+    for ridge in (Fraction(1, 2), Fraction(1), Fraction(3)):
         X, y = random.integers(-4, 5, (20, 8)), random.permutation(np.arange(20) % 3)
         X[:, 0] += 3 * y
         X[:, 3] = X[:, 2]  # panels that tie
+        X *= [1, 4, 1, 1, 3, 1, 2, 1]  # the norms of AHIHT mislead about large features
         weights, batches = random.integers(1, 4, 20), random.integers(0, 3, 20)
         samples = {"weighted": {"sample_weight": weights}, "adjusted": {"adjust_for": batches}}.get(kind, {})
         repeats = weights if kind == "weighted" else 1  # a sample of weight 2 is there twice
