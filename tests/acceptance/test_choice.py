@@ -237,21 +237,22 @@ def test_the_quoted_score_on_noise_is_chance_and_selecting_first_is_far_above():
 @pytest.mark.parametrize("groups", [None, GROUPS], ids=["samples", "groups"])
 def test_the_quoted_score_is_bootstrap_bias_corrected(groups):
     X, y = draw("classification", 1, d=40, noise=3.0)
+    units, strata = (np.arange(60), y) if groups is None else (groups, np.zeros(12))
+    X, y = X[units] + 0.3 * X, y[units]  # samples of a group are alike
     splits = list((StratifiedKFold(5) if groups is None else GroupKFold(4)).split(X, y, groups))  # of equal sizes
     found, right = search(X, y, "best", cv=splits, groups=groups), np.empty((60, 15))  # of equals the first is chosen
     for column, (k, ridge) in enumerate((k, ridge) for k in SIZES for ridge in RIDGES[::-1]):
         for train, test in splits:
             right[test, column] = fit(X[train], y[train], k, ridge).predict(X[test]) == y[test]
     best, rng, changes = right.sum(axis=0).argmax(), np.random.default_rng(0), []
-    units, strata = (np.arange(60), y) if groups is None else (groups, np.zeros(12))
     for _ in range(3000):  # draws samples within their class, or whole groups
         drawn = [rng.choice(np.flatnonzero(strata == each), np.sum(strata == each)) for each in np.unique(strata)]
         counts = np.bincount(np.concatenate(drawn), minlength=len(strata))[units]
         left = right[counts == 0].mean(axis=0)
         changes.append(left[(counts @ right).argmax()] - left[best])
     uncorrected = right[:, best].mean()
-    error = np.std(changes) * np.sqrt(1 / 3000 + 1 / 500)  # of this loop, and of 500 draws
-    assert found.score == pytest.approx(uncorrected + np.mean(changes), abs=4.0 * error)
+    # Four standard errors: of this loop, and of 500 draws.
+    assert found.score == pytest.approx(uncorrected + np.mean(changes), abs=np.std(changes) * np.sqrt(16 / 3000 + 16 / 500))
     if groups is None:  # Wilson's interval, with an effective number of samples
         c, variance = found.score, found.score * (1.0 - found.score)
         n = variance / ((variance + 1.25 * norm.pdf(norm.ppf(c)) ** 2) / 60 + (uncorrected - c) ** 2 / 2)

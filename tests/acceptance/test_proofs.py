@@ -53,19 +53,20 @@ def check(certificate, losses, chosen):
 
 @pytest.mark.parametrize("kind", ["plain", "float32", "weighted", "adjusted"])
 def test_bounds_hold_in_exact_arithmetic(kind):
-    random = np.random.default_rng(["plain", "float32", "weighted", "adjusted"].index(kind))
-    for ridge in (Fraction(1, 4), Fraction(2), Fraction(10)):
+    random = np.random.default_rng(120 + ["plain", "float32", "weighted", "adjusted"].index(kind))  # bounds are close here
+    for ridge in (Fraction(1, 2), Fraction(1), Fraction(3)):
         X, y = random.integers(-4, 5, (20, 8)), random.permutation(np.arange(20) % 3)
         X[:, 0] += 3 * y
         X[:, 3] = X[:, 2]  # panels that tie
+        X *= [1, 4, 1, 1, 3, 1, 2, 1]  # the norms of AHIHT mislead about large features
         weights, batches = random.integers(1, 4, 20), random.integers(0, 3, 20)
         samples = {"weighted": {"sample_weight": weights}, "adjusted": {"adjust_for": batches}}.get(kind, {})
         repeats = weights if kind == "weighted" else 1  # a sample of weight 2 is there twice
         exact = (np.repeat(part, repeats, axis=0) * Fraction(1) for part in (X, np.eye(3, dtype=int)[y]))
         losses = all_losses(*exact, ridge, batches if kind == "adjusted" else None)
         X = X.astype(np.float32 if kind == "float32" else float)
-        for solver, steps in (("forward", None), ("ahiht", AHIHT)):
-            options = OPTIONS | {"solver": solver, "steps": steps, "ranking": "norm", "ridge": float(ridge)}
+        for solver, steps, ranking in (("forward", None, "entry"), ("ahiht", AHIHT, "norm")):
+            options = OPTIONS | {"solver": solver, "steps": steps, "ranking": ranking, "ridge": float(ridge)}
             fitted = doors.fit(X, y, 8, **samples, **options)
             for k in range(1, 9):
                 sized = of_size(losses, k)
@@ -83,7 +84,7 @@ def test_an_easy_problem_is_proved():
         basis = np.kron(basis, [[1, 1], [1, -1]])
     X, y = basis[:, 1:10] * np.array([1, 1, 1, 4, 1, 1, 2, 1, 1]), basis[:, 1:12] @ [9, 8, 0, 2, 0, 0, 3, 7, 0, 1, 1]
     losses = all_losses(X * Fraction(1), y[:, None] * Fraction(1), Fraction(3))
-    options = OPTIONS | {"solver": "forward", "ranking": "norm", "ridge": 3.0, "task": "regression"}
+    options = OPTIONS | {"solver": "forward", "ranking": "entry", "ridge": 3.0, "task": "regression"}
     X, y = X.astype(float), y.astype(float)
     fitted = doors.fit(X, y, 9, **options)
     for k in range(1, 10):
