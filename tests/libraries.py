@@ -38,8 +38,6 @@ def needs_sklearn(least, why):
     return pytest.mark.skipif(is_old, reason=f"scikit-learn before {least}: {why}")
 
 
-needs_sklearn = partial(needs, sklearn)
-
 _ATTRIBUTES = "fitted attributes are NumPy's, wherever X was, so that a fit is read, pickled and reported without its device"
 
 #: Statements of scikit-learn's checks that do not hold here, with the reason. The rest of these checks is run on
