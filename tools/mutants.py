@@ -57,7 +57,7 @@ class Mutant:
 
 def run_tests(folder: str, tests: Path) -> str | None:
     """Return the first test that fails on the package in a folder, or None."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", str(tests)]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "--assert=plain", "-p", "no:cacheprovider", str(tests)]
     environment = os.environ | {"PYTHONPATH": folder, "OMP_NUM_THREADS": "1", "CI": "true"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     if done.returncode == 0:
