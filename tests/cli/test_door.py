@@ -55,7 +55,7 @@ def array_error():
         ),
         (OSError("a line of our own"), 1, "error: a line of our own"),
         (ValueError("bad data"), 3, "error: bad data"),
-        (KeyboardInterrupt(), 130, "interrupted: nothing was written."),
+        (KeyboardInterrupt(), 130, "interrupted."),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else None,
 )

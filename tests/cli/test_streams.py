@@ -176,7 +176,7 @@ def test_an_interrupt_while_a_stream_is_read_leaves_nothing(monkeypatch, capsys,
     monkeypatch.setattr(streams, "_pieces", stop)
     with open_pipe(b"a,b\n") as name:
         assert run(["select", name, "--target", "type"]) == (130 if word == "interrupted" else 143)
-    assert f"{word}: nothing was written" in capsys.readouterr().err
+    assert f"{word}." in capsys.readouterr().err
 
 
 def test_a_file_that_is_gone_or_may_not_be_read_is_named(data, tmp_path, monkeypatch, capsys):

@@ -35,9 +35,9 @@ def message_of(stop: BaseException) -> tuple[str, int]:
     Examples
     --------
     >>> message_of(KeyboardInterrupt()), message_of(Terminated())
-    (('interrupted: nothing was written.', 130), ('terminated: nothing was written.', 143))
+    (('interrupted.', 130), ('terminated.', 143))
     """
     causes = (stop, stop.__cause__, stop.__context__)  # click and joblib raise errors of their own
     if any(isinstance(cause, Terminated) for cause in causes):
-        return "terminated: nothing was written.", EXIT_TERMINATED
-    return "interrupted: nothing was written.", EXIT_INTERRUPTED
+        return "terminated.", EXIT_TERMINATED
+    return "interrupted.", EXIT_INTERRUPTED
