@@ -204,7 +204,7 @@ def stop(number, seconds, *given, **options):
         time.sleep(seconds)
         process.send_signal(number)
         with suppress(subprocess.TimeoutExpired):
-            process.communicate(timeout=20)
+            process.communicate(timeout=60)
     return process.returncode
 
 
