@@ -41,7 +41,6 @@ def quietly(model, y=Y, X=X):
 STORED = {
     "L20Selector": (L20Selector(3), Y),
     "L20Selector-certify": (L20Selector(3, certify=True), Y),
-    "L20Selector-ebic": (L20Selector("ebic"), Y),
     "L20Selector-callback": (L20Selector(3, callback=print), Y),
     "L20Classifier": (L20Classifier(3), NAMES),
     "L20Regressor": (L20Regressor(3), NUMBERS),
