@@ -16,7 +16,7 @@ demo: $(VENV)/demo.stamp
 
 # Two workers with one thread each: a second thread of each would only wait for the other worker.
 test: lint types
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -q
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q
 
 lint: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
@@ -161,7 +161,7 @@ $(VENV)/dev.stamp: pyproject.toml
 # no extra at all. ARGS go to pytest: make test-oldest ARGS=tests/blocks
 .PHONY: test-oldest test-newest test-core test-extras dist check-package
 INSTALL  = -m pip install --quiet --disable-pip-version-check
-PYTEST   = OMP_NUM_THREADS=1 PYTHONPATH=tests $(1)/bin/python -m pytest -n 2 -q
+PYTEST   = OMP_NUM_THREADS=1 PYTHONPATH=tests $(1)/bin/python -m pytest -n 2 --dist worksteal -q
 WITH_CLI = tests/cli src/l20fs/cli tests/experiments src/l20fs/experiments tests/fuzz tests/data/test_fuzz.py
 
 test-oldest: .venv-oldest/stamp
