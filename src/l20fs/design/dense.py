@@ -97,7 +97,8 @@ class DenseDesign(Design):
         values = values.astype(self.dtype, copy=False)
         step = max(64, 2 * BLOCK_ELEMENTS // self.n_samples)
         if len(rows) <= step:
-            return values @ self._lines(rows)
+            with np.errstate(invalid="ignore"):  # OpenBLAS may read unused memory of thin float32 products, and says so
+                return values @ self._lines(rows)
         image = np.zeros((len(values), self.n_samples), dtype=self.dtype)
         for start in range(0, len(rows), step):
             image += values[:, start : start + step] @ self._lines(rows[start : start + step])
