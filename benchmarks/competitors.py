@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier
 
-from l20fs import L20Selector, paper_settings
+from l20fs import AHIHT, L20Selector
 from l20fs.methods import ESFS, MRMR, RFS, RLSR, RPMFS, Baseline, ReliefF
 
 SETS = ("brain", "breast3", "leukemia", "lung", "lymphoma", "nci", "prostate", "srbct")
@@ -29,7 +29,15 @@ COMPETITORS = {
     "RLSR": RLSR(),
     "RPMFS": RPMFS(),
     "ESFS": ESFS(),
-    "l2,0-FS": L20Selector(**paper_settings("ahiht"), max_features=400),
+    "l2,0-FS": L20Selector(
+        solver=AHIHT(alpha_start=0.4, rate=0.4, eta=0.1),
+        alpha=1e-4,
+        ridge=0.0,
+        scale="none",
+        class_weight=None,
+        ranking="norm",
+        max_features=400,
+    ),
 }
 
 

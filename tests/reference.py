@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
 
-from l20fs.experiments.protocol import Softmax
+from l20fs.compare.evaluators import Softmax
 
 
 def centred(X, Y):

@@ -299,6 +299,7 @@ def comparison():
             "accuracy": [90.04, np.nan, 95.26],
             "standard_error": [1.0, np.nan, np.nan],
             "n_features": [20, np.nan, 7.5],
+            "p_value": [np.nan, 0.0421, np.nan],
             "stability": [0.512, np.nan, 0.4],
             "stability_lower": [0.4, np.nan, np.nan],
             "stability_upper": [0.6, np.nan, np.nan],

@@ -23,7 +23,7 @@ LEVELS = [
     ["solvers", "bounds", "evaluation"],
     ["estimators", "methods"],
     ["__init__", "data", "plots", "anndata", "deployment", "inspection"],
-    ["report", "experiments"],
+    ["report", "compare"],
     ["cli"],
     ["__main__"],
 ]

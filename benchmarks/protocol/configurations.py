@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from l20fs import L20Selector, paper_settings
+from l20fs import AHIHT, HIHT, L20Selector
 from l20fs.methods import Baseline, discover
 
 from .scaling import Scale, rescale
@@ -67,8 +67,11 @@ def settings(selector: type[L20Selector] = L20Selector, ridges: Sequence[float] 
 def competitors() -> list[Configuration]:
     """Return every published method as it is, and those that a scaling changes with that of the default, too."""
     methods: dict[str, Any] = {name: method() for name, method in discover().items() if name != "Baseline"}
-    for solver in ("ahiht", "hiht"):
-        methods[f"{solver.upper()} (paper)"] = L20Selector(**paper_settings(solver))
+    constants: dict[str, Any] = {"alpha_start": 0.4, "rate": 0.4, "eta": 0.1}
+    for solver in (AHIHT(**constants), HIHT(**constants, stopping="absolute")):
+        methods[f"{solver.name.upper()} (paper)"] = L20Selector(
+            solver=solver, alpha=1e-4, ridge=0.0, scale="none", class_weight=None, ranking="norm"
+        )
     found = [Configuration(ALL_FEATURES, Baseline())]
     for name, method in methods.items():
         found.append(Configuration(name, method))

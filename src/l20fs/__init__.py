@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from l20fs.blocks.sources import open_large
     from l20fs.estimators.models import L20Classifier, L20Regressor
     from l20fs.estimators.panel_atlas import PanelAtlas
-    from l20fs.estimators.paper import paper_settings
     from l20fs.estimators.selector import L20Selector
     from l20fs.estimators.selector_cv import L20SelectorCV
     from l20fs.estimators.stability import StabilitySelector
@@ -33,7 +32,6 @@ __all__ = [
     "StabilitySelector",
     "Swap",
     "open_large",
-    "paper_settings",
 ]
 __version__ = "0.2.0"
 
@@ -53,7 +51,6 @@ _MODULES = {
     "StabilitySelector": "l20fs.estimators.stability",
     "Swap": "l20fs.solvers",
     "open_large": "l20fs.blocks.sources",
-    "paper_settings": "l20fs.estimators.paper",
 }
 
 

@@ -120,12 +120,6 @@ def panel_in_a_folder_is_a_pipe(folder: Path) -> list[str]:
     return ["predict", str(folder), table(folder)]
 
 
-@attack(r"error: .*set\.npz: a pipe, where a regular file is needed")
-def imported_set_is_a_pipe(folder: Path) -> list[str]:
-    os.mkfifo(folder / "set.npz")
-    return ["data", "import", str(folder / "set.npz"), "--as", "own", "--data-dir", str(folder)]
-
-
 @attack(r"there is no matrix\.mtx")
 def matrix_of_a_folder_is_a_pipe(folder: Path) -> list[str]:
     os.mkfifo(folder / "matrix.mtx")

@@ -23,7 +23,7 @@ def table(tmp_path_factory):
 @pytest.fixture
 def no_work(monkeypatch):
     """Let every reader fail the test."""
-    for name in ("l20fs.cli.load.read_table", "l20fs.cli.load.load_srbct", "l20fs.experiments.reproduce.load_dataset"):
+    for name in ("l20fs.cli.load.read_table", "l20fs.cli.load.load_srbct"):
         monkeypatch.setattr(name, lambda *given, **named: pytest.fail("the data were read"))
 
 
@@ -35,7 +35,6 @@ def commands(data, place, tmp_path):
         ["compare", data, "--target=type", "-o", place],
         ["predict", panel, data, "-o", place],
         ["validate", panel, data, "--target=type", "-o", place],
-        ["reproduce", "accuracy", "-o", place],
     ]
 
 
@@ -73,42 +72,3 @@ def test_a_folder_without_permission(tmp_path, table, capsys):
         os.chmod(place, 0o500)
         assert run(["select", table, "--target=type", "-o", os.path.join(place, "out")]) == 1
         assert "cannot be written to (Permission denied)" in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("no_work")
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["acuracy"], "'acuracy' is no exhibit. Did you mean 'accuracy'?"),
-        (["xyz"], "'xyz' is no exhibit. Use datasets, accuracy, "),
-        (["accuracy", "--datasets", "brian"], "'brian' is not a set of the paper. Did you mean 'brain'?"),
-        (["accuracy", "--datasets", "iris"], "Use brain, breast3, leukemia, lung, lymphoma, nci, prostate or srbct."),
-    ],
-)
-def test_typos_in_reproduce(tmp_path, capsys, arguments, message):
-    assert run(["reproduce", *arguments, "-o", str(tmp_path / "out")]) == 2
-    assert message in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["accuracy", "--datasets", "brain"], "error: 'brain' is not in "),
-        (["accuracy", "--datasets", "srbct,brain"], "error: 'brain' is not in "),
-        (["solvers"], "error: solvers: needs breast3, lung or nci, of which none is here."),
-        (["convergence"], "error: convergence: needs leukemia or prostate, of which none is here."),
-        (["lambda", "--datasets", "srbct"], "needs brain, leukemia, lung or prostate, of which none is among --datasets."),
-    ],
-)
-def test_reproduce_without_its_data(tmp_path, capsys, arguments, message):
-    assert run(["reproduce", *arguments, "-o", str(tmp_path / "out"), "--data-dir", str(tmp_path / "nothing")]) == 3
-    assert message in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
-
-
-def test_without_matplotlib_the_extra_is_named_before_any_work(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("l20fs.cli.folder.find_spec", {"matplotlib": None}.get)
-    assert run(["reproduce", "accuracy", "-o", str(tmp_path / "out")]) == 2
-    assert "The figures need matplotlib, which is not installed: pip install 'l20fs[cli,plots]'" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()

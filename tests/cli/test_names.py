@@ -76,9 +76,6 @@ COMMANDS = {
     "select": (0, lambda place: [*with_target(place, "select"), "-k", "4"]),
     "select --json": (0, lambda place: [*with_target(place, "select"), "-k", "4", "--json"]),
     "select -o": (0, lambda place: [*with_target(place, "select"), "-k", "6", "-o", str(place / f"out {HOSTILE}")]),
-    "import": (0, lambda place: ["data", "import", *with_target(place)[:3], "--as", "mine", "--data-dir", str(place)]),
-    "info": (0, lambda place: ["data", "info", "mine", "--data-dir", str(place)]),
-    "list": (0, lambda place: ["data", "list", "--data-dir", str(place)]),
     "no panel": (2, lambda place: ["predict", str(place), str(place)]),
     "no column": (2, lambda place: [*with_target(place, "select"), "--target", f"no{HOSTILE}"]),
     "no feature": (2, lambda place: [*with_target(place, "select"), "--include", f"no{HOSTILE}"]),
@@ -90,7 +87,6 @@ COMMANDS = {
     "no choice": (2, lambda place: ["select", "srbct", "--decimal", f"no{HOSTILE}"]),
     "no sheet": (3, lambda place: [*with_target(place, "select"), "--sheet", f"no{HOSTILE}"]),
     "no folder": (1, lambda place: [*with_target(place, "select"), "-o", with_target(place)[0]]),
-    "no set": (2, lambda place: ["reproduce", "accuracy", "-o", "out", "--datasets", f"no{HOSTILE}"]),
     "no method": (2, lambda place: [*with_target(place, "compare"), "-o", str(place / "c"), "--methods", f"no{HOSTILE}"]),
 }
 

@@ -15,14 +15,12 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold
 from sklearn.neighbors import KNeighborsClassifier
 
 from l20fs import L20Regressor, L20Selector, L20SelectorCV
+from l20fs.compare.methods import Method
+from l20fs.compare.runner import Dataset, Settings, run
 from l20fs.evaluation.engine import Samples, evaluate, score_sizes
 from l20fs.evaluation.folds import make_folds
 from l20fs.evaluation.judges import FittedEstimator, OwnModel
 from l20fs.evaluation.predictions import predictions_by_k
-from l20fs.experiments.cells import Dataset
-from l20fs.experiments.plan import parse_plan
-from l20fs.experiments.protocol import paper_split
-from l20fs.experiments.runner import run
 from l20fs.methods import ESFS, MRMR, FisherScore
 
 SIZES, ACCURACY = [1, 2, 4, 7], get_scorer("accuracy")
@@ -48,15 +46,12 @@ def knn(X, y, fold, columns):
 
 @pytest.mark.filterwarnings("ignore:The search for the number of features ended at its limit")
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("params", ["", 'solver = "swap"', "ridge = 0.5", 'scale = "none"'])
-def test_cv_select_compare_and_reproduce_give_the_same_scores_on_the_same_fold(tmp_path, seed, params):
+@pytest.mark.parametrize("params", [{}, {"solver": "swap"}, {"ridge": 0.5}, {"scale": "none"}])
+def test_cv_select_and_compare_give_the_same_scores_on_the_same_fold(seed, params):
     X, y = noisy(seed)
-    plan = parse_plan(
-        f'datasets = ["toy"]\nsizes = {SIZES}\nn_splits = 1\nseed = {seed}\n[[methods]]\nmethod = "L20Selector"\n'
-        f"params = {{ {params} }}"
-    )
-    fold, template = paper_split(y, 0, seed), plan.variants[0].selector()
-    rows = run(plan, [Dataset("toy", X, y)], tmp_path)
+    data, method = Dataset("toy", X, y), Method("L20Selector", params=params)
+    settings = Settings((method,), tuple(SIZES), n_splits=1, inner_folds=0, scale=None, seed=seed)
+    fold, template, rows = data.split(0, seed), method.selector(), run(settings, data)
     by_cells = rows.accuracy[rows.classifier == "knn"].to_numpy()
     neighbours = KNeighborsClassifier(5, algorithm="brute")
     by_cv = L20SelectorCV("best", selector=template, sizes=SIZES, cv=[fold], estimator=neighbours).fit(X, y)

@@ -344,7 +344,7 @@ def test_any_report_is_rendered(content):
 
 
 def test_comparison_shows_every_row_and_escapes_names():
-    page = comparison_page(*comparison(), title="toy", answer="<s>", warnings=["<i>"], sentences=["<u>"])
+    page = comparison_page(*comparison(), title="toy", answer="<s>", n_splits=10, warnings=["<i>"], sentences=["<u>"])
     page = page.replace("\N{NO-BREAK SPACE}", " ")
     for text in ("&lt;s&gt;", "90.0 % ± 1.0 %", "0.51 <small>0.40 to 0.60", "0.0123", ">123<"):
         assert text in page
@@ -357,7 +357,7 @@ def test_comparison_shows_every_row_and_escapes_names():
 def test_a_method_looks_the_same_in_every_chart():
     """In the legend and in a chart that does not hold the methods before it."""
     rows, curves = comparison()
-    page = comparison_page(rows, curves.assign(accuracy=80.0).iloc[2:3], title="toy", answer="")
+    page = comparison_page(rows, curves.assign(accuracy=80.0).iloc[2:3], title="toy", answer="", n_splits=10)
     assert page.count('class="line c1 d0"') == 2
     assert 'class="line c0' not in page
 
@@ -365,9 +365,9 @@ def test_a_method_looks_the_same_in_every_chart():
 def test_comparison_names_the_column_that_is_missing():
     rows, curves = comparison()
     with pytest.raises(ValueError, match="no column 'seconds'"):
-        comparison_page(rows.drop(columns="seconds"), curves, title="toy", answer="")
+        comparison_page(rows.drop(columns="seconds"), curves, title="toy", answer="", n_splits=10)
 
 
 def test_comparison_without_results():
     rows, curves = comparison()
-    assert "Nothing yet" in comparison_page(rows.iloc[1:2], curves.iloc[:0], title="toy", answer="Nothing yet")
+    assert "Nothing yet" in comparison_page(rows.iloc[1:2], curves.iloc[:0], title="toy", answer="Nothing yet", n_splits=10)

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from report_samples import make_content
 
 from l20fs.data.readers import read_table
-from l20fs.experiments.tables import write_csv
 from l20fs.report.delimited import join_names, write_frame, write_rows
 
 ODD = [
@@ -86,7 +85,9 @@ def test_a_frame_is_written_as_pandas_would():
         }
     )
     assert write_frame(frame) == frame.to_csv(sep="\t", index=False, float_format="%.10g", lineterminator="\n")
-    assert write_csv(frame.drop(columns="single")) == frame.drop(columns="single").to_csv(index=False, lineterminator="\n")
+    assert write_frame(frame.drop(columns="single"), ",", "") == frame.drop(columns="single").to_csv(
+        index=False, lineterminator="\n"
+    )
     empty = pd.DataFrame({"n_features": [], "metric": []})
     assert write_frame(empty) == "n_features\tmetric\n"
 

@@ -28,9 +28,12 @@ PAGES = {
     "two classes": lambda: make_content(n_classes=2, k=6, k_max=8),
     "50 classes": lambda: make_content(n_classes=50, k=6, k_max=8, n_samples=400),
     "regression": lambda: make_regression(k=4, k_max=6, names=LONG[:6]),
-    "comparison": lambda: comparison_page(*comparison(), title=LONG[0], answer="All are alike."),
+    "comparison": lambda: comparison_page(*comparison(), title=LONG[0], answer="All are alike.", n_splits=10),
     "validation": lambda: validation_page(
-        [Section("Many", confusion=Confusion(CLASSES, CLASSES, [[5, 1, 0, 0]] * 4))], title=LONG[0], answer="It holds."
+        [Section("Many", confusion=Confusion(CLASSES, CLASSES, [[5, 1, 0, 0]] * 4))],
+        title=LONG[0],
+        answer="It holds.",
+        n_splits=10,
     ),
 }
 

@@ -8,15 +8,13 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from browser import Opened, violations
+from browser import violations
 from report_samples import EVIL, comparison, evil_content, for_spreadsheets, make_content, make_regression
 
 from l20fs import L20SelectorCV
 from l20fs.data import load_srbct
 from l20fs.estimators.selection_table import substitutes
-from l20fs.experiments.exhibits import add_table
-from l20fs.report import Content, Curve, Exhibit, comparison_page, reproduction_page
-from l20fs.report.document import Bullets, Cell, Heading, Table
+from l20fs.report import Content, Curve, comparison_page
 from l20fs.report.page import rise
 from l20fs.text import with_interval
 
@@ -368,7 +366,7 @@ PAGES = {
     "regression": lambda: make_regression(k=4, k_max=6, targets=("age", "body mass index")),
     "hostile": evil_content,
     "comparison": lambda: comparison_page(
-        *comparison(), title="toy", answer="None", warnings=["Beware"], sentences=["Done"]
+        *comparison(), title="toy", answer="None", n_splits=10, warnings=["Beware"], sentences=["Done"]
     ),
 }
 
@@ -407,34 +405,13 @@ def test_everything_is_reached_by_keyboard(show):
 
 
 def test_methods_are_sorted(show):
-    page = show(comparison_page(*comparison(), title="toy", answer=""))
+    page = show(comparison_page(*comparison(), title="toy", answer="", n_splits=10))
     accuracy = page.locator("#methods thead button", has_text="Accuracy")
     accuracy.click()
     assert texts(page, "#methods tbody tr td:nth-child(3)")[:2] == ["90.0\xa0%\xa0±\xa01.0\xa0%", "95.3\xa0%"]
     accuracy.click()
     found = texts(page, "#methods tbody tr td:nth-child(3)")
     assert found == ["95.3\xa0%", "90.0\xa0%\xa0±\xa01.0\xa0%", ""]  # what is not known stays last
-
-
-def test_figures_of_a_reproduction_are_shown(browser, tmp_path):
-    table = Table("Accuracy", ("method", "accuracy"), ((Cell("RFS"), Cell("90")), (Cell("mRMR"), Cell("9"))), (False, True))
-    accuracy = add_table({}, "accuracy", table)
-    (tmp_path / "a curve.svg").write_text(
-        '<svg xmlns="http://www.w3.org/2000/svg" width="30" height="20"><rect style="fill: red" width="9" height="9"/></svg>'
-    )
-    small = Table("Few", ("a", "b"), ((Cell("c"), Cell("1")),), (False, True))
-    text = (Heading("What the rows show", 1), Bullets(("one", "two")), small)
-    exhibits = [accuracy, Exhibit("a curve", ("a curve.svg",)), Exhibit("summary", ("summary.md",), text=text)]
-    (tmp_path / "index.html").write_text(reproduction_page(exhibits, sentences=["Done."]), encoding="utf-8")
-    context = browser.new_context()
-    opened = Opened(context, tmp_path / "index.html")
-    assert opened.page.locator("img").evaluate("(image) => image.decode().then(() => image.naturalWidth)") == 30
-    opened.page.locator("thead button", has_text="accuracy").click()
-    assert texts(opened.page, "table.sortable tbody th") == ["mRMR", "RFS"]
-    assert violations(opened.page) == []
-    assert opened.complaints == []
-    assert set(opened.requests) == {(tmp_path / name).as_uri() for name in ("index.html", "a curve.svg")}
-    context.close()
 
 
 # ---------------------------------------------------------------------------------------------------------- a real report

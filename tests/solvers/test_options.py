@@ -10,7 +10,7 @@ from samples import make_data
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from l20fs import AHIHT, HIHT, Forward, L20Classifier, L20Selector, Swap, paper_settings
+from l20fs import AHIHT, HIHT, Forward, L20Classifier, L20Selector, Swap
 from l20fs.objective.least_squares import LeastSquares
 from l20fs.solvers import SOLVERS, Schedule, Solver, ahiht, forward, hiht, swap
 
@@ -45,16 +45,6 @@ def test_options_travel_in_a_grid_a_clone_and_a_file():
     copy = clone(selector).set_params(solver__rate=0.7)
     assert selector.solver.rate == 0.5
     assert copy.get_params()["solver__rate"] == 0.7
-
-
-def test_the_settings_of_the_paper_are_an_object():
-    assert paper_settings()["solver"] == AHIHT(alpha_start=0.4, rate=0.4, eta=0.1)
-    assert paper_settings("hiht")["solver"] == HIHT(alpha_start=0.4, rate=0.4, eta=0.1, stopping="absolute")
-    assert paper_settings(reading="printed")["solver"] == AHIHT(alpha_start=1.0, rate=0.4, eta=0.1)
-    with pytest.raises(ValueError, match=r"reading='paper' is unknown\. Use 'code' or 'printed'"):
-        paper_settings(reading="paper")
-    with pytest.raises(ValueError, match=r"solver='fast' is unknown\. Use 'ahiht' or 'hiht'"):
-        paper_settings("fast")
 
 
 def test_what_a_solver_cannot_do_is_refused():

@@ -28,12 +28,10 @@ EXIT_FAILURE, EXIT_USAGE, EXIT_BAD_DATA, EXIT_NOTHING_SELECTED = 1, 2, 3, 4
 
 #: The commands and what each does. Its file is loaded when it is called: NumPy, pandas and scikit-learn take seconds.
 COMMANDS = {
-    "select": "Select features from a table of samples, or from srbct, the built-in set.",
+    "select": "Select features from a table of samples, or from srbct, which is built in.",
     "predict": "Predict new samples by the panel of a selection.",
     "validate": "Judge a panel, or a list of features from elsewhere, on labelled samples.",
     "compare": "Compare methods on the same random splits of a table.",
-    "data": "List, describe and import the data sets of the paper.",
-    "reproduce": "Reproduce the paper's tables and figures, beside the printed numbers.",
 }
 
 

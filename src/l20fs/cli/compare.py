@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import re
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -12,14 +12,15 @@ from rich.box import SIMPLE_HEAD
 
 from l20fs.cli.folder import check_output
 from l20fs.cli.options import DataOptions, check_scoring, data_options, scoring_option
-from l20fs.cli.output import Table, cell_bars, note, show, show_json, show_tables, tell_results
+from l20fs.cli.output import Table, bar, note, show, show_json, show_tables, tell_results
 from l20fs.cli.parameter_types import FEATURES, JOBS, SEED, Count
 from l20fs.typing import Scale
 
 if TYPE_CHECKING:
-    from l20fs.experiments.compare import Comparison
-    from l20fs.experiments.plan import Plan, Variant
-    from l20fs.report import document
+    import pandas as pd
+
+    from l20fs.compare.methods import Method
+    from l20fs.compare.runner import Dataset, Settings
 
 
 @click.command()
@@ -92,16 +93,18 @@ def compare(
     import scipy.sparse as sp
 
     from l20fs.cli.load import load, nuisances_of
+    from l20fs.compare.runner import Dataset, make_settings, run
+    from l20fs.compare.summary import comparison_curves, comparison_table, find_answer, remarks
     from l20fs.data.readers import DataError
-    from l20fs.experiments import compare as comparison
-    from l20fs.experiments.cells import Dataset
+    from l20fs.report.comparison import comparison_page
+    from l20fs.report.delimited import write_frame
     from l20fs.storage.results import write_results
 
     options = DataOptions(**reading)
     for_labels = options.task != "regression"
-    variants = wanted_variants(methods, for_labels=for_labels)
+    chosen = parse_methods(methods, for_labels=for_labels)
     check_scoring(scoring, options.task)
-    wanted_sizes = None if sizes is None else parse_sizes(sizes)
+    wanted_sizes = () if sizes is None else parse_sizes(sizes)
     check_output(folder, "compare", force=force)
     samples = load(data, options)
     if sp.issparse(samples.X):
@@ -111,46 +114,96 @@ def compare(
         )
     task: Any = "classification" if for_labels else "regression"
     dataset = Dataset(samples.title, samples.X, samples.y, task, samples.unprepared, samples.groups, nuisances_of(samples))
-    plan = comparison.comparison_plan(
-        dataset, variants, sizes=wanted_sizes, n_splits=n_splits, scale=scale, scoring=scoring, seed=seed
-    )
-    for remark in comparison.remarks(dataset, plan):
+    settings = make_settings(dataset, chosen, sizes=wanted_sizes, n_splits=n_splits, scale=scale, scoring=scoring, seed=seed)
+    beware = list(remarks(dataset, settings))
+    for remark in beware:
         note(remark)
-    with cell_bars() as on_progress:
-        found = comparison.compare(plan, dataset, n_jobs=n_jobs, on_progress=partial(on_progress, "comparison"))
-    names = write_results(folder, "compare", found.files, comparison.describe_run(plan, dataset, samples.sha256))
+    with bar("comparison") as on_progress:
+        rows = run(settings, dataset, n_jobs=n_jobs, on_progress=on_progress)
+    table, curves = comparison_table(rows, dataset), comparison_curves(rows, dataset)
+    answer = find_answer(table)
+    sentences = described(settings, dataset)
+    page = comparison_page(
+        table, curves, title=dataset.name, answer=answer, n_splits=n_splits, sentences=sentences, warnings=beware
+    )
+    frames = {"rows.csv": rows.drop(columns="selected"), "comparison.csv": table, "curves.csv": curves}
+    files = {name: write_frame(frame, ",", "") for name, frame in frames.items()}
+    written = write_results(folder, "compare", files | {"report.html": page}, record(settings, dataset, samples.sha256))
     if as_json:
-        show_json(summary(found, dataset.name, plan))
+        show_json(
+            {
+                "data": dataset.name,
+                "answer": answer,
+                "scoring": settings.scoring,
+                "n_splits": n_splits,
+                "seed": seed,
+                "methods": json.loads(table.to_json(orient="records")),
+            }
+        )
     else:
-        show_tables(*shown(found.table))
-        show(found.answer)
-        note(found.table.caption)
-    tell_results(folder, names, open_page=open_page)
+        show_tables(*shown(table))
+        show(answer)
+    tell_results(folder, written, open_page=open_page)
 
 
-def summary(found: Comparison, name: str, plan: Plan) -> dict[str, Any]:
-    """Return the result for programs: the answer, and a record per classifier and method."""
+def record(settings: Settings, data: Dataset, sha256: str) -> dict[str, Any]:
+    """Return everything that a comparison depends on, for run.json."""
+    from l20fs.storage.results import versions
+
     return {
-        "data": name,
-        "answer": found.answer,
-        "scoring": plan.metric.name,
-        "n_splits": plan.n_splits,
-        "seed": plan.seed,
-        "methods": found.methods,
+        "input": {"name": data.name, "sha256": sha256, "n_samples": data.X.shape[0], "n_features": data.X.shape[1]},
+        "methods": {method.label: method.grid for method in settings.methods},
+        "sizes": settings.sizes,
+        "n_splits": settings.n_splits,
+        "inner_folds": settings.inner_folds,
+        "scale": settings.scale,
+        "scoring": settings.scoring,
+        "seed": settings.seed,
+        "versions": versions(),
     }
 
 
-def wanted_variants(methods: str | None, *, for_labels: bool) -> tuple[Variant, ...]:
-    """Return the requested methods."""
-    from l20fs.experiments.candidates import choose_variants, split_names
-    from l20fs.experiments.plan import PlanError
+def described(settings: Settings, data: Dataset) -> list[str]:
+    """Describe the samples, the splits, chance and the scaling."""
+    import numpy as np
 
-    names = None if methods is None else split_names(methods)
-    if names is not None and not names:
-        raise click.UsageError(f"--methods {methods!r} names none. Name one or more, separated by commas, or leave it out.")
+    from l20fs.compare.runner import scale_rule
+    from l20fs.report.sentences import how_it_was_scaled
+
+    metric, chance = settings.metric, data.targets.chance(settings.metric)
+    shown_chance = f"{100.0 * chance:.2f} %" if metric.is_share else f"{chance:.4g}"
+    kinds = (
+        f"{len(np.unique(data.y))} classes" if data.has_labels else f"numbers from {data.y.min():.4g} to {data.y.max():.4g}"
+    )
+    part = f"two thirds of {'every class' if data.has_labels else 'the samples'}"
+    if data.groups is not None:
+        part = f"two thirds of the {len(np.unique(data.groups))} groups, which stay together,"
+    train = data.split(0, settings.seed).train
+    used = scale_rule(data.X[train], data.y[train], data.task, settings.scale or "none")
+    return [
+        f"{data.X.shape[0]} samples, {data.X.shape[1]} features, {kinds}. {part[0].upper()}{part[1:]} select and train, the "
+        "rest test.",
+        f"Without any feature, by the same prediction for all samples, the {metric.title} would be {shown_chance}.",
+        f"All methods get the same values, scaled by the training samples of every split. {how_it_was_scaled('auto', used)}"
+        if settings.scale == "auto"
+        else how_it_was_scaled(str(settings.scale), used),
+    ]
+
+
+def parse_methods(text: str | None, *, for_labels: bool) -> tuple[Method, ...]:
+    """Return the requested methods; names are separated by commas, except for the one that is part of a name."""
+    from l20fs.compare.methods import choose_methods, known_methods
+
+    names = None
+    if text is not None:
+        with_comma = [re.escape(name) for name in known_methods() if "," in name]
+        found = re.findall(rf"\s*({'|'.join([*with_comma, '[^,]+'])})", text, re.IGNORECASE)
+        names = [name.strip() for name in found if name.strip()]
+        if not names:
+            raise click.UsageError(f"--methods {text!r} names none. Name one or more, separated by commas, or leave it out.")
     try:
-        return choose_variants(names, for_labels=for_labels)
-    except PlanError as error:
+        return choose_methods(names, for_labels=for_labels)
+    except ValueError as error:
         raise click.UsageError(f"--methods: {error}") from error
 
 
@@ -171,15 +224,29 @@ def parse_sizes(text: str) -> list[int]:
     return [int(part) for part in parts]
 
 
-def shown(table: document.Table) -> list[Table]:
-    """Split a table by classifier into tables narrow enough for a terminal."""
-    tables: dict[str, Table] = {}
-    for first, *rest in table.rows:
-        if first.text not in tables:
-            tables[first.text] = Table(title=first.text, box=SIMPLE_HEAD, title_justify="left", padding=(0, 1, 0, 0))
-            for name, is_number in zip(table.header[1:], table.is_number[1:], strict=True):
-                tables[first.text].add_column(
-                    name, justify="right" if is_number else "left", no_wrap=name != "parameters", overflow="fold"
-                )
-        tables[first.text].add_row(*(f"{cell.text} {cell.detail}".strip() for cell in rest))
-    return list(tables.values())
+def shown(table: pd.DataFrame) -> list[Table]:
+    """Return a table for the terminal for each classifier."""
+    from l20fs.compare.evaluators import TITLES
+    from l20fs.compare.summary import score_text
+    from l20fs.evaluation.metrics import metric_of
+    from l20fs.report.comparison import short_number
+
+    metric, tables = metric_of(table), []
+    for classifier, rows in table.groupby("classifier", sort=False):
+        drawn = Table(title=TITLES[str(classifier)], box=SIMPLE_HEAD, title_justify="left", padding=(0, 1, 0, 0))
+        for name in ("method", metric.title_with_unit, "p", "features", "parameters", "stability", "seconds"):
+            is_text = name in ("method", "parameters")
+            drawn.add_column(name, justify="left" if is_text else "right", no_wrap=name != "parameters", overflow="fold")
+        for row in rows.to_dict("records"):
+            settings = json.loads(row["parameters"])
+            drawn.add_row(
+                row["method"],
+                score_text(row[metric.name], row["standard_error"], metric),
+                short_number(row["p_value"]),
+                f"{row['n_features']:g}",
+                ", ".join(f"{name}={value if isinstance(value, str) else f'{value:g}'}" for name, value in settings.items()),
+                short_number(row["stability"]),
+                short_number(row["seconds"]),
+            )
+        tables.append(drawn)
+    return tables

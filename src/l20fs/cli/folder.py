@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -19,9 +18,3 @@ def check_output(folder: Path, command: str, *, force: bool) -> None:
         raise click.UsageError(f"-o {folder}: holds results already ({', '.join(present)}). Use --force to replace them.")
     for name in RESULTS[command]:
         refuse_irregular(folder / name)
-
-
-def require_plots() -> None:
-    """Raise an error before any work is done if the figures of a command cannot be drawn."""
-    if find_spec("matplotlib") is None:
-        raise click.UsageError("The figures need matplotlib, which is not installed: pip install 'l20fs[cli,plots]'")

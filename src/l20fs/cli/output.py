@@ -16,7 +16,7 @@ import webbrowser
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from rich.console import Console
@@ -27,7 +27,6 @@ from rich.progress import (
     ProgressColumn,
     SpinnerColumn,
     Task,
-    TaskID,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
@@ -36,10 +35,6 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from l20fs.text import printable
-
-if TYPE_CHECKING:
-    from l20fs.experiments.runner import RunProgress
-
 
 #: Letters of a text in a table on the terminal, and of a line on stderr.
 MOST_LETTERS, MOST_OF_A_NOTE = 500, 2000
@@ -248,17 +243,11 @@ def log_of_blocks(X: Any) -> Iterator[None]:
 
 
 @contextmanager
-def cell_bars() -> Iterator[Callable[[str, RunProgress], None]]:
-    """Yield a function that shows the progress of runs of cells, a bar and the time left for each; on a terminal only."""
+def bar(description: str) -> Iterator[Callable[[int, int], None]]:
+    """Yield a function that shows how many of how many steps are done, and the time left; on a terminal only."""
     with live(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()) as bars:
-        tasks: dict[str, TaskID] = {}
-
-        def on_progress(name: str, progress: RunProgress) -> None:
-            if name not in tasks:
-                tasks[name] = bars.add_task(name)
-            bars.update(tasks[name], completed=progress.n_done, total=progress.n_cells)
-
-        yield on_progress
+        task = bars.add_task(description, total=None)
+        yield lambda n_done, n_steps: bars.update(task, completed=n_done, total=n_steps)
 
 
 @contextmanager

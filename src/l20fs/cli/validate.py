@@ -23,7 +23,7 @@ from l20fs.cli.parameter_types import FEATURES, SEED
 
 if TYPE_CHECKING:
     from l20fs.cli.validate_steps import Judgement, ValidateOptions
-    from l20fs.report import document
+    from l20fs.report import validation
 
 
 @click.command()
@@ -142,11 +142,11 @@ def finish(found: Judgement, options: ValidateOptions) -> None:
         open_in_browser(options.output / "validation.html")
 
 
-def terminal_table(name: str, table: document.Table) -> Table:
-    """Return a table of a document for the terminal."""
+def terminal_table(name: str, table: validation.Table) -> Table:
+    """Return a table of the page for the terminal."""
     shown = Table(title=name)
     for label, is_number in zip(table.header, table.is_number, strict=True):
         shown.add_column(label, justify="right" if is_number else "left")
     for row in table.rows:
-        shown.add_row(*(cell.text for cell in row))
+        shown.add_row(*row)
     return shown

@@ -14,8 +14,7 @@ from l20fs.evaluation.corrected_score import Estimate
 from l20fs.evaluation.metrics import METRICS
 from l20fs.evaluation.validation import Validation, difference
 from l20fs.report.confusion import MOST_CLASSES
-from l20fs.report.document import Cell, Table
-from l20fs.report.validation import Confusion, Point, Section, point_chart
+from l20fs.report.validation import Confusion, Point, Section, Table, point_chart
 from l20fs.text import counted, listed, percent, with_interval
 
 #: Points that the picture of numbers shows.
@@ -143,10 +142,9 @@ def list_sections(report: ListReport) -> list[Section]:
     """Return the sections on a list of features from elsewhere."""
     close = [pair for pair in report.pairs if abs(pair.correlation) >= ALIKE]
     loss = Table(
-        "",
         ("list", "share not explained"),
         tuple(
-            (Cell(name), Cell(percent(value)))
+            (name, percent(value))
             for name, value in (
                 ("this list", report.loss),
                 (f"found by l20fs, {counted(len(report.found), 'feature')}", report.loss_found),
@@ -156,18 +154,16 @@ def list_sections(report: ListReport) -> list[Section]:
         (False, True),
     )
     members = Table(
-        "",
         ("feature", "loss rises without it by", "variance inflation"),
         tuple(
-            (Cell(each.name), Cell(percent(_rise(each.loss_without, report.loss))), Cell(_number(each.inflation)))
+            (each.name, percent(_rise(each.loss_without, report.loss)), _number(each.inflation))
             for each in sorted(report.members, key=lambda each: each.loss_without)
         ),
         (False, True, True),
     )
     pairs = Table(
-        "",
         ("feature", "and", "correlation"),
-        tuple((Cell(pair.first), Cell(pair.second), Cell(f"{pair.correlation:.2f}")) for pair in report.pairs),
+        tuple((pair.first, pair.second, f"{pair.correlation:.2f}") for pair in report.pairs),
         (False, False, True),
     )
     return [
@@ -210,49 +206,46 @@ def _rise(value: float, base: float) -> float:
 def scores_table(found: Validation) -> Table:
     """Return all scores with intervals."""
     rows = [
-        (Cell(METRICS[name].title), Cell(estimate_text(each, is_share=METRICS[name].is_share)))
-        for name, each in found.scores.items()
+        (METRICS[name].title, estimate_text(each, is_share=METRICS[name].is_share)) for name, each in found.scores.items()
     ]
     if found.bias is not None:
-        rows.append((Cell("bias: predicted less measured"), Cell(estimate_text(found.bias, is_share=False))))
+        rows.append(("bias: predicted less measured", estimate_text(found.bias, is_share=False)))
     if found.calibration_error is not None:
-        rows.append((Cell("calibration error"), Cell(percent(found.calibration_error))))
+        rows.append(("calibration error", percent(found.calibration_error)))
     if found.confusion is not None:
-        rows.append((Cell("calibration slope"), Cell(estimate_text(found.calibration_slope, is_share=False))))
-    return Table("", ("score", "value"), tuple(rows), (False, True))
+        rows.append(("calibration slope", estimate_text(found.calibration_slope, is_share=False)))
+    return Table(("score", "value"), tuple(rows), (False, True))
 
 
 def rates_table(found: Validation) -> Table:
     """Return sensitivity and specificity of each class."""
     rows = tuple(
         (
-            Cell(each.name),
-            Cell(str(each.n_samples)),
-            Cell("" if each.n_expected is None else f"{each.n_expected:.1f}"),
-            Cell(estimate_text(each.sensitivity)),
-            Cell(estimate_text(each.specificity)),
+            each.name,
+            str(each.n_samples),
+            "" if each.n_expected is None else f"{each.n_expected:.1f}",
+            estimate_text(each.sensitivity),
+            estimate_text(each.specificity),
         )
         for each in found.rates
     )
-    return Table("", ("class", "samples", "expected", "sensitivity", "specificity"), rows, (False, True, True, True, True))
+    return Table(("class", "samples", "expected", "sensitivity", "specificity"), rows, (False, True, True, True, True))
 
 
 def bins_table(found: Validation) -> Table:
     """Return the reliability of the probabilities."""
-    rows = tuple(
-        (Cell(percent(each.probability)), Cell(estimate_text(each.right)), Cell(str(each.n_samples))) for each in found.bins
-    )
-    return Table("", ("mean probability", "told right", "samples"), rows, (True, True, True))
+    rows = tuple((percent(each.probability), estimate_text(each.right), str(each.n_samples)) for each in found.bins)
+    return Table(("mean probability", "told right", "samples"), rows, (True, True, True))
 
 
 def batches_table(found: Validation) -> Table:
     """Return the main score in each group."""
     name, _ = found.main
     rows = tuple(
-        (Cell(each.name), Cell(str(each.n_samples)), Cell(estimate_text(each.score, is_share=METRICS[name].is_share)))
+        (each.name, str(each.n_samples), estimate_text(each.score, is_share=METRICS[name].is_share))
         for each in found.batches
     )
-    return Table("", ("group", "samples", METRICS[name].title), rows, (False, True, True))
+    return Table(("group", "samples", METRICS[name].title), rows, (False, True, True))
 
 
 def reliability_chart(found: Validation) -> str:

@@ -26,6 +26,7 @@ def load_srbct(
     *,
     subset: Literal["train", "test", "all"] = "train",
     scale: Literal["log", "paper"] = "log",
+    as_frame: bool = False,
 ) -> Bunch:
     """Load the SRBCT data set: 2308 genes of four types of small round blue cell tumours.
 
@@ -35,11 +36,14 @@ def load_srbct(
         The 63 samples of the original training set, the 20 samples of its test set, or both in this order.
     scale : {"log", "paper"}, default="log"
         Natural logarithms, or the scale of the paper (see ``DESCR``).
+    as_frame : bool, default=False
+        Whether ``data`` is a DataFrame and ``target`` a Series of pandas, and ``frame`` has both.
 
     Returns
     -------
     Bunch
-        ``data`` (n_samples, 2308), ``target`` (labels such as ``"EWS"``), ``feature_names``, ``target_names``, ``DESCR``.
+        ``data`` (n_samples, 2308), ``target`` (labels such as ``"EWS"``), ``feature_names``, ``target_names``, ``DESCR``,
+        ``frame`` (None without ``as_frame``).
 
     References
     ----------
@@ -64,10 +68,17 @@ def load_srbct(
     if scale == "paper":
         X = np.exp(X)
         X = (X - X.mean(axis=1, keepdims=True)) / X.std(axis=1, ddof=1, keepdims=True)
+    feature_names, target, frame = [f"gene{j + 1:04d}" for j in range(X.shape[1])], class_names[y], None
+    if as_frame:
+        import pandas as pd
+
+        X, target = pd.DataFrame(X, columns=feature_names), pd.Series(target, name="target")
+        frame = X.assign(target=target)
     return Bunch(
         data=X,
-        target=class_names[y],
-        feature_names=[f"gene{j + 1:04d}" for j in range(X.shape[1])],
+        target=target,
+        feature_names=feature_names,
         target_names=class_names.tolist(),
+        frame=frame,
         DESCR=DESCRIPTION,
     )

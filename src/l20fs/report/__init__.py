@@ -1,8 +1,7 @@
-"""HTML pages: the report of a selection, a comparison of methods, and the reproduction of the paper."""
+"""HTML pages: the report of a selection, a comparison of methods, the validation of a panel."""
 
 from l20fs.report.comparison import comparison_page
 from l20fs.report.content import Content
-from l20fs.report.index import Exhibit, reproduction_page
 from l20fs.report.measures import (
     Atlas,
     ClassRate,
@@ -23,7 +22,6 @@ __all__ = [
     "ClassRate",
     "Content",
     "Curve",
-    "Exhibit",
     "Lookup",
     "Numbers",
     "PanelNumbers",
@@ -34,5 +32,4 @@ __all__ = [
     "Strips",
     "comparison_page",
     "render",
-    "reproduction_page",
 ]

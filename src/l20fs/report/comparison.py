@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 #: Columns of the table before and after that of the metric: name in the DataFrame, and name on the page.
 FIRST = {"method": "Method", "classifier": "Judged by"}
-LAST = {"n_features": "Features", "stability": "Stability index", "seconds": "Seconds"}
+LAST = {"p_value": "p", "n_features": "Features", "stability": "Stability index", "seconds": "Seconds"}
+
+#: Names of classifiers on the page.
+CLASSIFIERS = {"knn": "KNN", "softmax": "softmax", "ridge": "ridge"}
 
 
 class Cell(NamedTuple):
@@ -41,9 +44,10 @@ def comparison_page(
     curves: pd.DataFrame,
     *,
     title: str,
+    answer: str,
+    n_splits: int,
     sentences: Sequence[str] = (),
     warnings: Sequence[str] = (),
-    answer: str,
 ) -> str:
     """Return the page of a comparison as one HTML file.
 
@@ -51,24 +55,27 @@ def comparison_page(
     ----------
     comparison : DataFrame
         One row per method and classifier: ``method``, ``classifier``, ``accuracy`` and ``standard_error`` (in %),
-        ``n_features``, ``stability``, ``stability_lower``, ``stability_upper``, ``seconds``. What is not known is NaN.
-        Instead of ``accuracy`` there may be any other metric, under its name.
+        ``p_value`` (against the best of the classifier), ``n_features``, ``stability``, ``stability_lower``,
+        ``stability_upper``, ``seconds``. What is not known is NaN. Instead of ``accuracy`` there may be any other metric,
+        under its name.
     curves : DataFrame
         One row per method, classifier and size: ``method``, ``classifier``, ``n_features``, ``accuracy`` (or the other
         metric), ``standard_error``.
     title : str
         The file or the data set.
-    sentences, warnings : sequence of str
-        What was done; what the reader should beware of.
     answer : str
         The result in one sentence.
+    n_splits : int
+        Number of random splits.
+    sentences, warnings : sequence of str
+        What is special of these data; what the reader should beware of.
 
     Examples
     --------
     >>> import pandas as pd
     >>> row = {"method": "RFS", "classifier": "knn", "accuracy": 90.0, "standard_error": 1.0, "n_features": 20}
-    >>> rest = {"stability": 0.5, "stability_lower": 0.4, "stability_upper": 0.6, "seconds": 0.1}
-    >>> page = comparison_page(pd.DataFrame([row | rest]), pd.DataFrame([row]), title="toy", answer="RFS: 90 %")
+    >>> rest = {"p_value": float("nan"), "stability": 0.5, "stability_lower": 0.4, "stability_upper": 0.6, "seconds": 0.1}
+    >>> page = comparison_page(pd.DataFrame([row | rest]), pd.DataFrame([row]), title="toy", answer="RFS: 90 %", n_splits=2)
     >>> "90.0\\N{NO-BREAK SPACE}%" in page
     True
     """
@@ -83,6 +90,7 @@ def comparison_page(
         scripts=("sort.js",),
         title=title,
         answer=answer,
+        n_splits=n_splits,
         metric=metric,
         sentences=sentences,
         warnings=warnings,
@@ -110,11 +118,12 @@ def _cells(row: dict[str, Any], metric: Metric) -> list[Cell]:
     interval = f"{limits[0]:.2f} to {limits[1]:.2f}" if limits[1] - limits[0] >= 0.005 else ""
     return [
         Cell(str(row["method"]), str(row["method"])),
-        Cell(str(row["classifier"]), str(row["classifier"])),
+        Cell(CLASSIFIERS[row["classifier"]], row["classifier"]),
         Cell(_score(row, metric), _key(row[metric.name])),
-        Cell(_number(row["n_features"]), _key(row["n_features"])),
+        Cell(short_number(row["p_value"]), _key(row["p_value"])),
+        Cell(short_number(row["n_features"]), _key(row["n_features"])),
         Cell("" if math.isnan(row["stability"]) else f"{row['stability']:.2f}", _key(row["stability"]), interval),
-        Cell(_number(row["seconds"]), _key(row["seconds"])),
+        Cell(short_number(row["seconds"]), _key(row["seconds"])),
     ]
 
 
@@ -122,11 +131,17 @@ def _key(value: float) -> str:
     return "" if math.isnan(value) else repr(float(value))
 
 
-def _number(value: float) -> str:
-    """Format a number with two significant digits after the first, integers and large ones without a point."""
+def short_number(value: float) -> str:
+    """Write a number with two significant digits, integers and large ones without a point; nothing for NaN.
+
+    Examples
+    --------
+    >>> [short_number(value) for value in (0.01234, 2.0, 345.6, float("nan"))]
+    ['0.012', '2', '346', '']
+    """
     if math.isnan(value):
         return ""
-    return f"{value:.0f}" if value == round(value) or abs(value) >= 100 else f"{value:.3g}"
+    return f"{value:.0f}" if value == round(value) or abs(value) >= 100 else f"{value:.2g}"
 
 
 def _chart(curves: pd.DataFrame, classifier: str, methods: list[str], metric: Metric) -> Chart:
@@ -140,11 +155,11 @@ def _chart(curves: pd.DataFrame, classifier: str, methods: list[str], metric: Me
         lines.append(svg.Line(name, part["n_features"].tolist(), scores))
     picture = svg.score_chart(
         lines,
-        label=f"{metric.heading} of each method against the number of features, judged by {classifier}",
+        label=f"{metric.heading} of each method against the number of features, judged by {CLASSIFIERS[classifier]}",
         score_name=metric.title,
         chance=None,
         percent=metric.is_share,
         by_ratio=True,
         places=[methods.index(name) for name in shown],
     )
-    return Chart(classifier, picture, shown)
+    return Chart(CLASSIFIERS[classifier], picture, shown)

@@ -8,12 +8,20 @@ from typing import Any, NamedTuple
 
 from l20fs.report import svg
 from l20fs.report.confusion import MANY_CLASSES, MOST_CLASSES, confused_pairs, in_words, pair_rows
-from l20fs.report.document import Table
 from l20fs.report.html_page import fill
 from l20fs.report.page import count_level, unbroken
 
 #: Rows of a table that the page shows.
 MOST_ROWS = 200
+
+
+class Table(NamedTuple):
+    """Rows of texts under names of columns, which are aligned to the right where ``is_number``; the first names the rows."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    is_number: tuple[bool, ...]
+    caption: str = ""
 
 
 class Confusion(NamedTuple):

@@ -14,19 +14,15 @@ from l20fs.storage.files import PREFIX, Writable, write_together
 #: What the results were made from.
 RUN = "run.json"
 
-#: All files that a command may write, by which a rerun knows what to replace. ``reproduce`` adds to its folder.
+#: All files that a command may write, by which a rerun knows what to replace.
 RESULTS: dict[str, tuple[str, ...]] = {
     "select": (
         *("selection.tsv", "path.npz", "cv.tsv", "stability.tsv", "panels.tsv", "atlas.tsv", "panel.json", RUN),
         "report.html",
     ),
-    "compare": (
-        *("rows.csv", "comparison.csv", "comparison.md", "comparison.tex", "comparison.html", "stability.csv"),
-        *("summary.md", RUN, "report.html"),
-    ),
+    "compare": ("rows.csv", "comparison.csv", "curves.csv", RUN, "report.html"),
     "validate": ("validation.tsv", "predictions.tsv", "validation.json", RUN, "validation.html"),
     "predict": ("predictions.tsv", RUN),
-    "reproduce": (),
 }
 
 

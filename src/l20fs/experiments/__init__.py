@@ -1,1 +1,0 @@
-"""Experiments of the paper: plans, cells, tables, figures and summaries."""
