@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 DATA   ?= ../shared/data
 
-.PHONY: demo test mutants test-foreign lint types docs test-interop bench-scale bench-gpu bench-peers bench-rows bench-exact bench-defaults fuzz clean
+.PHONY: demo test paper paper-quick mutants test-foreign lint types docs test-interop bench-scale bench-gpu bench-peers bench-rows bench-exact bench-defaults fuzz clean
 
 demo: $(VENV)/demo.stamp
 	$(BIN)/l20fs select srbct -o build/demo --force
@@ -25,6 +25,17 @@ lint: $(VENV)/dev.stamp
 
 types: $(VENV)/dev.stamp
 	$(BIN)/mypy
+
+# Every table and figure of the paper, paper/README.md and its figures; a run that was stopped goes on where it was.
+paper: $(VENV)/dev.stamp
+	OMP_NUM_THREADS=1 $(BIN)/python -m paper -o build/paper --data $(DATA)/paper $(ARGS)
+	cp build/paper/README.md paper/
+	mkdir -p paper/figures
+	cp build/paper/figures/*.png paper/figures/
+
+# The same on the built-in set, with few splits and sizes: less than a minute.
+paper-quick: $(VENV)/dev.stamp
+	OMP_NUM_THREADS=1 $(BIN)/python -m paper --quick -o build/paper-quick
 
 # Known faults planted in copies of the source, one at a time: the acceptance tests alone are to catch each. ARGS are parts of names.
 mutants: $(VENV)/dev.stamp
@@ -162,7 +173,7 @@ $(VENV)/dev.stamp: pyproject.toml
 .PHONY: test-oldest test-newest test-core test-extras dist check-package
 INSTALL  = -m pip install --quiet --disable-pip-version-check
 PYTEST   = OMP_NUM_THREADS=1 PYTHONPATH=tests $(1)/bin/python -m pytest -n 2 --dist worksteal -q
-WITH_CLI = tests/cli src/l20fs/cli tests/experiments src/l20fs/experiments tests/fuzz tests/data/test_fuzz.py
+WITH_CLI = tests/cli src/l20fs/cli tests/test_compare.py src/l20fs/compare paper tests/fuzz tests/data/test_fuzz.py
 
 test-oldest: .venv-oldest/stamp
 	$(call PYTEST,.venv-oldest) $(ARGS)

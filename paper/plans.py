@@ -135,12 +135,11 @@ PLANS = {
 
 
 def quick(plan: Plan) -> Plan:
-    """Return a small version of a plan: the built-in set, two splits and three numbers of features."""
-    sizes = plan.settings.sizes[:3]
-    inner_folds = min(2, plan.settings.inner_folds)
-    return replace(
-        plan, datasets=("srbct",), settings=replace(plan.settings, sizes=sizes, n_splits=2, inner_folds=inner_folds)
-    )
+    """Return a small version of a plan: the built-in set, a fifth of the splits and three numbers of features."""
+    given = plan.settings
+    n_splits, inner_folds = max(2, given.n_splits // 5), min(2, given.inner_folds)
+    settings = replace(given, sizes=given.sizes[:3], n_splits=n_splits, inner_folds=inner_folds)
+    return replace(plan, datasets=("srbct",), settings=settings)
 
 
 def run_plan(
