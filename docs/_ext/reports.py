@@ -27,7 +27,6 @@ ORDER = (
     "wide_text",
     "single_cell",
     "larger_than_memory",
-    "paper_algorithms",
 )
 
 LINK = """
