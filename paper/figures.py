@@ -246,10 +246,13 @@ def _finish(figure: Figure, x: str, y: str, methods: Any) -> None:
         clear_frame(ax)
         ax.grid(axis="both", color="#E4E4E4", lw=0.6)
         ax.set_axisbelow(True)
-    if x:
-        figure.supxlabel(x, fontsize=10)
-    if y:
-        figure.supylabel(y, fontsize=10)
+        spec = ax.get_subplotspec()
+        assert spec is not None, "all axes are in a grid"
+        n_columns = spec.get_gridspec().ncols
+        if spec.num1 + n_columns >= len(figure.axes):
+            ax.set_xlabel(x or ax.get_xlabel())
+        if spec.is_first_col():
+            ax.set_ylabel(y or ax.get_ylabel())
     if len(methods):
         handles = [Line2D([], [], **_look(method)) for method in methods]
         figure.legend(handles=handles, loc="outside lower center", ncols=5, frameon=False, fontsize=8)
