@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -95,7 +96,8 @@ def write_page(tables: Tables, figures: list[str], *, is_quick: bool = False) ->
         "level": outcomes.LEVEL,
     }
     functions = (accuracy_matrix, verdicts_table, first_places, rank_tests, misses, times_matrix, means_of_times)
-    return environment.get_template("README.md.j2").render(**given, **{each.__name__: each for each in functions})
+    text = environment.get_template("README.md.j2").render(**given, **{each.__name__: each for each in functions})
+    return re.sub(r"\n{3,}", "\n\n", text).rstrip() + "\n"
 
 
 # ------------------------------------------------------------------------------------------------------ parts of the page
