@@ -23,6 +23,7 @@ from l20fs.data import load_srbct
 from l20fs.methods import discover
 
 ROOT = Path(__file__).parents[1]
+REPOSITORY = "https://github.com/l20fs/l20fs/blob/main/"
 SITE = "https://l20fs.readthedocs.io/en/latest/"
 
 
@@ -92,6 +93,8 @@ def test_links_to_files_lead_somewhere():
 def source_of(link, page):
     """Return the file that a link leads to, or from which the site makes it: pages of examples come from examples/."""
     folder, path = page.parent, link
+    if link.startswith(REPOSITORY):
+        return ROOT / link.removeprefix(REPOSITORY)
     if link.startswith(SITE):
         folder, path = ROOT / "docs", re.sub(r"\.html$", ".md", link.removeprefix(SITE))
     if found := re.fullmatch(r"gallery/(\w+)(?:\.md)?", path):
