@@ -33,7 +33,6 @@ PAGES = {
         [Section("Many", confusion=Confusion(CLASSES, CLASSES, [[5, 1, 0, 0]] * 4))],
         title=LONG[0],
         answer="It holds.",
-        n_splits=10,
     ),
 }
 
