@@ -14,9 +14,11 @@ import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
 from l20fs.compare.runner import Dataset
+from l20fs.design import finish
 from l20fs.methods import ESFS, RPMFS
-from l20fs.objective.least_squares import LeastSquares
-from l20fs.solvers.homotopy import Walk, target_grid
+from l20fs.objective.problem import make_problem
+from l20fs.objective.row_penalty import RowPenalty
+from l20fs.solvers.homotopy import Iterate, target_grid
 from l20fs.typing import Array
 from paper.plans import OURS, choice_of
 from paper.settings import paper_settings
@@ -176,17 +178,16 @@ def trace_objectives(datasets: Sequence[Dataset]) -> pd.DataFrame:
 
 def trace_homotopy(X: Array, one_hot: Array, *, max_steps: int, one_lambda: bool = False) -> list[float]:
     """Return f + lambda * (number of rows) at the start and after every accepted step, for the last lambda."""
-    problem, solver = LeastSquares(X, one_hot), paper_settings("ahiht")["solver"]
-    walk = Walk(problem, solver.schedule(n_rows=X.shape[1], target=ALPHA))
+    problem, solver = make_problem(X, one_hot), paper_settings("ahiht")["solver"]
+    iterate = Iterate(problem, RowPenalty.plain(X.shape[1]), solver)
     lambdas = [ALPHA] if one_lambda else target_grid(solver.alpha_start, ALPHA, solver.rate)
     values = [problem.null_loss]
     for lam in lambdas:
         for _ in range(max_steps):
-            trial = walk.step(lam)
+            trial = finish(iterate.step(lam))
             if trial.squared_length == 0.0:
                 break
-            point = walk.point
-            values.append(problem.value(point.residual, point.values) + ALPHA * len(point.rows))
+            values.append(iterate.loss() + ALPHA * len(iterate.rows))
     return values
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from supports import dense
 
-from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective import make_problem
 from l20fs.objective.panel_rules import PanelRules
 from l20fs.objective.row_penalty import RowPenalty
 
@@ -34,7 +34,7 @@ def draw_problem(random, n_features):
     X = X.astype(random.choice([np.float64, np.float64, np.float32]))
     weights = random.integers(1, 4, n_samples) if random.random() < 0.3 else None
     scale = "zscore" if kind == "units" else "none"
-    return LeastSquares(X, Y, ridge=10.0 ** random.uniform(-2, 1), sample_weight=weights, scale=scale)
+    return make_problem(X, Y, ridge=10.0 ** random.uniform(-2, 1), sample_weight=weights, scale=scale)
 
 
 def draw_penalty(random, n_features, *, with_rules):

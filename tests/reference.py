@@ -87,35 +87,9 @@ def minimum(X, Y, support, mu=0.0):
     return loss(columns, Y, W, mu), W
 
 
-def greedy(X, Y, k, mu=0.0):
-    """Add the column that lowers h most, k times; every candidate is solved from scratch. Ties go to the lower index."""
-    support, values = [], [minimum(X, Y, [], mu)[0]]
-    for _ in range(k):
-        others = [j for j in range(X.shape[1]) if j not in support]
-        trials = [minimum(X, Y, [*support, j], mu)[0] for j in others]
-        best = next(i for i, value in enumerate(trials) if value <= min(trials) + 1e-10 * values[0])
-        support.append(others[best])
-        values.append(trials[best])
-    return support, values
-
-
 def unit_minimum(X, Y, chosen, units, mu=0.0):
     """The value h of the features of some units."""
     return minimum(X, Y, np.flatnonzero(np.isin(units, list(chosen))), mu)[0]
-
-
-def greedy_units(X, Y, k, units, costs, mu=0.0):
-    """Start from what is included and add the unit that lowers h most per cost, up to k; all from scratch."""
-    chosen = np.flatnonzero(costs == 0.0).tolist()
-    values = [unit_minimum(X, Y, chosen, units, mu)]
-    while len(chosen) < k:
-        others = [u for u in range(len(costs)) if u not in chosen and costs[u] < np.inf]
-        if not others:
-            break
-        merits = [(values[-1] - unit_minimum(X, Y, [*chosen, u], units, mu)) / costs[u] for u in others]
-        chosen.append(others[int(np.argmax(merits))])
-        values.append(unit_minimum(X, Y, chosen, units, mu))
-    return chosen, values
 
 
 def best_units(X, Y, lam, units, costs, mu=0.0):

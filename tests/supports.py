@@ -10,12 +10,12 @@ import scipy.sparse as sp
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective import make_problem
 
 
 def dense(problem):
     """The centred and scaled X of a problem in float64, one column per feature."""
-    return problem.design.take(np.arange(problem.n_features), slice(None)).astype(np.float64)
+    return problem.design.columns(np.arange(problem.n_features)).T
 
 
 def loss_of(problem, support):
@@ -153,6 +153,6 @@ def problems(draw, ridge=RIDGES):
     sample_weight = random.integers(1, 5, n_samples) / 2.0 if draw(st.booleans()) else None
     scale = draw(st.sampled_from(["none", "zscore", "moderated"]))
     options = {"scale": scale, "sample_weight": sample_weight, "fit_intercept": draw(st.booleans())}
-    problem = LeastSquares(container(X), Y, ridge=draw(ridge), **options)
+    problem = make_problem(container(X), Y, ridge=draw(ridge), **options)
     assume(not 0.0 < problem.null_loss < 1e-20)  # targets that do not vary but for rounding
     return problem

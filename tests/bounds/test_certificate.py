@@ -9,16 +9,10 @@ from hypothesis import strategies as st
 from reference import best_objective
 from supports import RIDGES, all_losses, dense, exact_optima, nearly_dependent, powers_of_ten, problems
 
-from l20fs.bounds.certificate import (
-    Certificate,
-    certify_penalty,
-    certify_size,
-    least_residual,
-    lower_bounds,
-    support_loss,
-)
+from l20fs.bounds.certificate import Certificate, certify_penalty, certify_size, lower_bounds, support_loss
+from l20fs.bounds.support import least_residual
 from l20fs.data import load_srbct
-from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective import make_problem
 
 SEEDS = st.integers(0, 2**32 - 1)
 FRACTION = st.floats(0, 1)
@@ -26,12 +20,12 @@ FRACTION = st.floats(0, 1)
 ROUNDING = 1e-12
 
 
-def make_problem(seed=0, n_samples=40, n_features=60, n_targets=3, ridge=3.0, **options):
+def random_problem(seed=0, n_samples=40, n_features=60, n_targets=3, ridge=3.0, **options):
     """Few features that explain the targets, and many that do not."""
     random = np.random.default_rng(seed)
     X = random.standard_normal((n_samples, n_features))
     Y = X[:, :4] @ (3.0 * random.standard_normal((4, n_targets))) + 0.1 * random.standard_normal((n_samples, n_targets))
-    return LeastSquares(X, Y, ridge=ridge, **options)
+    return make_problem(X, Y, ridge=ridge, **options)
 
 
 def members(supports, n_features):
@@ -78,7 +72,7 @@ def test_lower_bounds_are_below_every_support_and_above_all_features(problem):
 @given(data=nearly_dependent(), ridge=st.just(0.0) | powers_of_ten(-12, 1), lam=powers_of_ten(-6, 0))
 def test_no_bound_is_above_the_optimum_in_exact_arithmetic(dtype, data, ridge, lam):
     X, Y = data[0].astype(dtype), data[1]
-    problem = LeastSquares(X, Y, ridge=ridge)
+    problem = make_problem(X, Y, ridge=ridge)
     optima = exact_optima(X, Y, Fraction(problem.ridge))
     bounds = lower_bounds(problem, X.shape[1])
     for k in range(1, X.shape[1] + 1):
@@ -90,13 +84,13 @@ def test_no_bound_is_above_the_optimum_in_exact_arithmetic(dtype, data, ridge, l
 
 
 def test_scaling_x_or_permuting_the_features_changes_nothing():
-    problem = make_problem()
+    problem = random_problem()
     X, Y = dense(problem), problem.targets.T
     order = np.random.default_rng(1).permutation(60)
     upper = support_loss(problem, np.arange(4))
     found = certify_size(problem, 4, upper)
-    scaled = certify_size(LeastSquares(1e5 * X, Y, ridge=3.0), 4, upper)
-    permuted = certify_size(LeastSquares(X[:, order], Y, ridge=3.0), 4, upper)
+    scaled = certify_size(make_problem(1e5 * X, Y, ridge=3.0), 4, upper)
+    permuted = certify_size(make_problem(X[:, order], Y, ridge=3.0), 4, upper)
     assert scaled.lower_bound == pytest.approx(found.lower_bound, rel=1e-4)
     assert permuted.lower_bound == pytest.approx(found.lower_bound, rel=1e-4)
     assert set(order[permuted.proved_in]) == set(found.proved_in) == {0, 1, 2, 3}
@@ -115,7 +109,7 @@ def test_without_ridge_the_bound_is_the_residual_of_all_features(ridge, kind):
         X = np.hstack([X, X[:, :2], X @ random.integers(-1, 2, (6, 2))])
     elif kind == "units":
         X *= 10.0 ** np.arange(-9, 9, 3)
-    problem = LeastSquares(X, Y, ridge=ridge)
+    problem = make_problem(X, Y, ridge=ridge)
     columns = dense(problem) / np.linalg.norm(dense(problem), axis=0)
     residual = 0.5 * np.sum((columns @ np.linalg.lstsq(columns, problem.targets.T)[0] - problem.targets.T) ** 2)
     bounds = lower_bounds(problem, 4)
@@ -133,7 +127,7 @@ def test_nearly_dependent_columns_are_safe(seed, gap, n_targets):
     random = np.random.default_rng(seed)
     X, Y = random.standard_normal((8, 3)), random.standard_normal((8, n_targets))
     X[:, 2] = X[:, 0] - X[:, 1] + gap * X[:, 2]
-    problem = LeastSquares(X, Y)
+    problem = make_problem(X, Y)
     columns = [[Fraction(x) for x in column] for column in dense(problem).T]
     targets = [[Fraction(y) for y in row] for row in problem.targets]
     for i, column in enumerate(columns):  # Gram-Schmidt
@@ -153,7 +147,7 @@ def dot(x, y):
 @pytest.mark.parametrize("n_features", [20, 1200])
 def test_without_ridge_many_features_fit_everything(n_features):
     random = np.random.default_rng(0)
-    problem = LeastSquares(random.standard_normal((10, n_features)), random.standard_normal((10, 2)))
+    problem = make_problem(random.standard_normal((10, n_features)), random.standard_normal((10, 2)))
     assert lower_bounds(problem, 5)[1:] == pytest.approx(np.zeros(5), abs=1e-9)
     found = certify_penalty(problem, 0.1, problem.null_loss)
     assert found.lower_bound == pytest.approx(0.1)  # one feature at least, or nothing at all
@@ -196,7 +190,7 @@ def test_bound_of_the_penalised_problem_against_its_definition(seed, ridge, lam)
     """From the raw X, in another way than the other tests."""
     random = np.random.default_rng(seed)
     X, Y = random.standard_normal((12, 6)) + 5.0, random.standard_normal((12, 2))
-    problem = LeastSquares(X, Y, ridge=ridge)
+    problem = make_problem(X, Y, ridge=ridge)
     best, support = best_objective(X, Y, lam, mu=problem.ridge)
     found = certify_penalty(problem, lam, support_loss(problem, np.array(support, dtype=int)) + lam * len(support))
     assert found.lower_bound <= best * (1 + 1e-12)
@@ -204,10 +198,10 @@ def test_bound_of_the_penalised_problem_against_its_definition(seed, ridge, lam)
 
 
 def test_copies_of_a_feature_can_neither_be_proved_in_nor_out():
-    problem = make_problem()
+    problem = random_problem()
     X = dense(problem)
     X[:, 7] = X[:, 0]
-    copied = LeastSquares(X, problem.targets.T, ridge=3.0)
+    copied = make_problem(X, problem.targets.T, ridge=3.0)
     found = certify_size(copied, 4, support_loss(copied, np.arange(4)))
     assert 0 < len(found.proved_in)
     assert set(found.proved_in) <= {1, 2, 3}
@@ -216,7 +210,7 @@ def test_copies_of_a_feature_can_neither_be_proved_in_nor_out():
 
 
 def test_a_high_price_proves_that_nothing_is_in():
-    problem = make_problem()
+    problem = random_problem()
     found = certify_penalty(problem, problem.null_loss, problem.null_loss)
     assert found.gap == 0.0
     assert len(found.proved_in) == 0
@@ -228,7 +222,7 @@ def test_expression_data(scale):
     """On real data with a strong ridge, twenty genes found greedily are proved to be within two per cent of the best."""
     data = load_srbct()
     targets = data.target[:, None] == np.array(data.target_names)
-    problem = LeastSquares(data.data, targets.astype(float), ridge=10.0, scale=scale)
+    problem = make_problem(data.data, targets.astype(float), ridge=10.0, scale=scale)
     found = certify_size(problem, 20, support_loss(problem, greedy_fast(problem, 20)))
     assert 0.0 < found.gap < 0.02
     assert len(found.proved_out) > 2000 or scale == "none"
@@ -248,10 +242,10 @@ def greedy_fast(problem, k):
 
 
 def test_float32_is_certified_like_float64():
-    problem = make_problem()
+    problem = random_problem()
     X = dense(problem).astype(np.float32)
-    single = LeastSquares(X, problem.targets.T, ridge=3.0)
-    double = LeastSquares(X.astype(np.float64), problem.targets.T, ridge=3.0)
+    single = make_problem(X, problem.targets.T, ridge=3.0)
+    double = make_problem(X.astype(np.float64), problem.targets.T, ridge=3.0)
     for k in (2, 4):
         upper = support_loss(single, np.arange(k))
         assert upper == pytest.approx(support_loss(double, np.arange(k)), rel=1e-6)
@@ -270,14 +264,14 @@ def test_the_gap_of_a_perfect_solution_is_zero():
 
 
 def test_targets_that_do_not_vary_have_no_gap():
-    problem = LeastSquares(np.random.default_rng(0).standard_normal((8, 5)), np.ones((8, 2)), ridge=1.0)
+    problem = make_problem(np.random.default_rng(0).standard_normal((8, 5)), np.ones((8, 2)), ridge=1.0)
     assert lower_bounds(problem, 5).tolist() == [0.0] * 6
     assert certify_size(problem, 2, 0.0).gap == 0.0
 
 
 @pytest.mark.parametrize("k", [0, 61, -1])
 def test_sizes_that_do_not_exist_are_refused(k):
-    problem = make_problem()
+    problem = random_problem()
     with pytest.raises(ValueError, match=f"k={k} is outside 1 to 60"):
         certify_size(problem, k, 1.0)
     with pytest.raises(ValueError, match=f"k={k} is outside 1 to 60"):
@@ -287,12 +281,12 @@ def test_sizes_that_do_not_exist_are_refused(k):
 @pytest.mark.parametrize("lam", [-1.0, np.nan])
 def test_a_price_below_zero_is_refused(lam):
     with pytest.raises(ValueError, match=r"lam=.* is not valid\. Use a number of at least 0"):
-        certify_penalty(make_problem(), lam, 1.0)
+        certify_penalty(random_problem(), lam, 1.0)
 
 
 @pytest.mark.parametrize("upper", [0.0, np.nan])
 def test_an_upper_bound_below_what_is_possible_is_refused(upper):
-    problem = make_problem()
+    problem = random_problem()
     with pytest.raises(ValueError, match="the lower bound of all supports"):
         certify_size(problem, 2, upper)
     with pytest.raises(ValueError, match="the lower bound of all supports"):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from supports import exact_losses, nearly_dependent, powers_of_ten
 
 from l20fs.bounds.certificate import certify_penalty, certify_size, lower_bounds
-from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective import make_problem
 from l20fs.objective.panel_rules import PanelRules
 from l20fs.objective.row_penalty import RowPenalty
 
@@ -62,7 +62,7 @@ def test_no_bound_of_groups_is_above_the_optimum_in_exact_arithmetic(data, ridge
     X, Y = data
     labels = np.random.default_rng(seed).integers(0, 3, X.shape[1])
     penalty = RowPenalty.of_groups(labels, np.ones(X.shape[1]))
-    problem = LeastSquares(X, Y, ridge=ridge)
+    problem = make_problem(X, Y, ridge=ridge)
     losses = exact_losses(X, Y, Fraction(problem.ridge), [rows.tolist() for rows in penalty.members])
     bounds = lower_bounds(problem, penalty.n_units, penalty=penalty)
     for k in range(1, penalty.n_units + 1):

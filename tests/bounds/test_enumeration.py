@@ -12,7 +12,7 @@ from l20fs.bounds import search
 from l20fs.bounds.branch_and_bound import solve_exactly
 from l20fs.bounds.enumeration import enumerate_panels
 from l20fs.data import load_srbct
-from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective import make_problem
 from l20fs.objective.panel_rules import PanelRules
 from l20fs.objective.row_penalty import RowPenalty
 
@@ -95,7 +95,7 @@ def test_the_best_panel_is_that_of_the_brute_force(seed, price, way):
 
 def test_panels_beyond_the_limit_are_counted(way):
     random = np.random.default_rng(0)
-    problem = LeastSquares(random.standard_normal((30, 9)), random.standard_normal((30, 2)), ridge=1.0)
+    problem = make_problem(random.standard_normal((30, 9)), random.standard_normal((30, 2)), ridge=1.0)
     whole = enumerate_panels(problem, 3, eps=0.5)
     part = enumerate_panels(problem, 3, eps=0.5, max_panels=7)
     assert part.is_complete
@@ -110,7 +110,7 @@ def test_a_search_that_stops_early_says_what_is_proved(max_nodes, monkeypatch):
     monkeypatch.setattr(search, "MOST_PANELS", 1)
     monkeypatch.setattr(search, "BATCH", 4)
     random = np.random.default_rng(0)
-    problem = LeastSquares(random.standard_normal((30, 12)), random.standard_normal((30, 2)), ridge=1.0)
+    problem = make_problem(random.standard_normal((30, 12)), random.standard_normal((30, 2)), ridge=1.0)
     whole = enumerate_panels(problem, 4, eps=0.3)
     part = enumerate_panels(problem, 4, eps=0.3, max_nodes=max_nodes, support=whole.panels[0])
     assert part.is_complete == (part.n_panels == whole.n_panels)
@@ -126,7 +126,7 @@ def test_nodes_whose_rules_cannot_be_met_are_closed(seed, monkeypatch):
     monkeypatch.setattr(search, "MOST_PANELS", 1)
     random = np.random.default_rng(seed)
     X = random.standard_normal((12, 8))
-    problem = LeastSquares(X, random.standard_normal((12, 1)) + 3 * X[:, [7]], ridge=10.0 ** random.uniform(-4, 1))
+    problem = make_problem(X, random.standard_normal((12, 1)) + 3 * X[:, [7]], ridge=10.0 ** random.uniform(-4, 1))
     rules = PanelRules(sp.csr_array(np.repeat(np.eye(4), 2, axis=1)[:3]), np.ones(3), np.full(3, np.inf))
     penalty = RowPenalty(np.arange(8), np.ones(8), rules)
     values = panels_of(problem, penalty, 3)
@@ -140,7 +140,7 @@ def test_nodes_whose_rules_cannot_be_met_are_closed(seed, monkeypatch):
 def test_copies_of_features_are_all_listed():
     random = np.random.default_rng(0)
     X = random.standard_normal((20, 4))
-    problem = LeastSquares(np.hstack([X, X]), X @ random.standard_normal((4, 2)), ridge=0.5)
+    problem = make_problem(np.hstack([X, X]), X @ random.standard_normal((4, 2)), ridge=0.5)
     found = enumerate_panels(problem, 2, eps=0.0)
     assert found.n_panels == 4
     assert len({tuple(sorted(panel % 4)) for panel in found.panels}) == 1
@@ -150,7 +150,7 @@ def test_the_panels_of_srbct_that_are_as_good():
     """Of 20 genes of 2308 within 0.1 %: all exchanges of a gene of the best panel that are as good are among them."""
     tumours = load_srbct()
     targets = np.array([tumours.target == label for label in np.unique(tumours.target)]).T.astype(float)
-    problem = LeastSquares(tumours.data, targets / np.sqrt(targets.sum(axis=0)), ridge=10.0, scale="zscore")
+    problem = make_problem(tumours.data, targets / np.sqrt(targets.sum(axis=0)), ridge=10.0, scale="zscore")
     found = enumerate_panels(problem, 20, eps=0.001)
     assert found.is_complete
     listed = {tuple(panel) for panel in found.panels.tolist()}

@@ -5,21 +5,15 @@ import pytest
 from scipy.optimize import minimize
 from supports import dense
 
-from l20fs.bounds.relaxation import relax
-from l20fs.objective.least_squares import LeastSquares
+from l20fs.bounds.certificate import lower_bounds
+from l20fs.objective import make_problem
 
 
-def make_problem(seed=0, n_samples=30, n_features=200, n_targets=3, ridge=1.0, **options):
+def random_problem(seed=0, n_samples=30, n_features=200, n_targets=3, ridge=1.0, **options):
     random = np.random.default_rng(seed)
     X = random.standard_normal((n_samples, n_features))
     Y = X[:, :5] @ random.standard_normal((5, n_targets)) + 0.5 * random.standard_normal((n_samples, n_targets))
-    return LeastSquares(X, Y, ridge=ridge, **options)
-
-
-def solve(problem, k, *, tol=1e-6, start=None, **face):
-    start = np.arange(problem.n_features) if start is None else start
-    *_, last = relax(problem, k, start=start, tol=tol, **face)
-    return last
+    return make_problem(X, Y, ridge=ridge, **options)
 
 
 def relaxed_value(problem, shares):
@@ -32,7 +26,7 @@ def relaxed_value(problem, shares):
 @pytest.mark.parametrize("k", [1, 2, 4])
 @pytest.mark.parametrize("ridge", [0.05, 1.0])
 def test_value_matches_a_general_purpose_optimiser(k, ridge):
-    problem = make_problem(n_samples=10, n_features=6, n_targets=2, ridge=ridge)
+    problem = random_problem(n_samples=10, n_features=6, n_targets=2, ridge=ridge)
     result = minimize(
         lambda shares: relaxed_value(problem, shares),
         np.full(6, k / 6),
@@ -41,14 +35,12 @@ def test_value_matches_a_general_purpose_optimiser(k, ridge):
         constraints={"type": "ineq", "fun": lambda shares: k - shares.sum()},
         options={"ftol": 1e-14, "maxiter": 500},
     )
-    assert solve(problem, k, tol=1e-8).value == pytest.approx(result.fun, rel=1e-6)
+    assert lower_bounds(problem, k, tol=1e-8)[k] == pytest.approx(result.fun, rel=1e-6)
 
 
 def test_orthogonal_features_in_closed_form():
     """With x_i'x_j = 0 the shares of equal features are equal: h = sum_j y_j^2 mu / (2 (mu + z_j))."""
     X = np.vstack([np.eye(4), -np.eye(4)])
-    problem = LeastSquares(X, X, ridge=0.5)
-    last = solve(problem, 2)
-    assert last.shares == pytest.approx(np.full(4, 0.5), abs=1e-6)
+    problem = make_problem(X, X, ridge=0.5)
     energy, mu = 2.0, problem.ridge
-    assert last.value == pytest.approx(0.5 * 4 * energy / (1.0 + 0.5 * energy / mu))
+    assert lower_bounds(problem, 2, tol=1e-8)[2] == pytest.approx(0.5 * 4 * energy / (1.0 + 0.5 * energy / mu))

@@ -18,9 +18,10 @@ from sklearn.pipeline import make_pipeline
 
 from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector
 from l20fs.bounds.branch_and_bound import solve_exactly
-from l20fs.evaluation.engine import Samples, fit_quietly
+from l20fs.design import finish
+from l20fs.evaluation.engine import Samples, walk_fit
 from l20fs.methods import FisherScore
-from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective import make_problem
 from l20fs.prediction.substitution import NormalEquations
 
 BATCH_GENE, GENE = 0, 1
@@ -108,7 +109,7 @@ def test_the_best_panel_is_that_of_the_residuals(seed):
     weights = rng.integers(1, 4, n).astype(float) if seed % 2 else None
     root = 1.0 if weights is None else np.sqrt(weights)[:, None]
     left, targets = residuals(X, nuisances, root), residuals(Y, nuisances, root)
-    problem = LeastSquares(X, Y, ridge=1.0, sample_weight=weights, nuisances=nuisances)
+    problem = make_problem(X, Y, ridge=1.0, sample_weight=weights, nuisances=nuisances)
     mu = np.square(left).sum(axis=0).mean()
 
     def loss(rows):
@@ -188,7 +189,7 @@ def test_other_estimators_hand_it_on():
     with pytest.raises(TypeError, match=r"FisherScore takes no adjust_for\. Leave it out"):
         StabilitySelector(FisherScore(1)).fit(X, y, adjust_for=hospital)
     selector = L20Selector(1)
-    fit_quietly(selector, Samples(X, y, nuisances=one_hot(hospital)).part(np.arange(60)))
+    finish(walk_fit(selector, Samples(X, y, nuisances=one_hot(hospital)).part(np.arange(60))))
     assert selector.get_support(indices=True).tolist() == [GENE]
     folded = L20Classifier(1, calibration=3).fit(X, y, adjust_for=hospital)
     assert folded.get_support(indices=True).tolist() == [GENE]

@@ -15,7 +15,7 @@ from supports import loss_of
 
 from l20fs import Constraints, L20Selector
 from l20fs.estimators.penalty import penalty_of
-from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective import make_problem
 
 SETTINGS = {"ridge": 2.0, "scale": "zscore"}
 WISHES = {
@@ -30,7 +30,7 @@ WISHES = {
 def fit(X, y, parameters, sample_weight=None):
     """The fitted selector with its problem and penalty."""
     fitted = L20Selector(certify=True, class_weight=None, **SETTINGS, **parameters).fit(X, y, sample_weight)
-    problem = LeastSquares(X, np.eye(3)[y], **SETTINGS, sample_weight=sample_weight)
+    problem = make_problem(X, np.eye(3)[y], **SETTINGS, sample_weight=sample_weight)
     return fitted, problem, penalty_of(fitted, problem.design.varies, None)
 
 

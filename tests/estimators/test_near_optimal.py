@@ -16,8 +16,9 @@ from supports import loss_of, powers_of_ten, problems
 
 from l20fs import L20Classifier, L20Selector, L20SelectorCV, StabilitySelector
 from l20fs.data import make_planted
+from l20fs.design import run
 from l20fs.estimators.near_optimal import SearchLimits, find_panels, loss_noise
-from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective import make_problem
 from l20fs.objective.panel_rules import PanelRules
 from l20fs.objective.row_penalty import RowPenalty
 
@@ -115,7 +116,7 @@ def tall(n=300, strength=1.0, weights=None):
     X = random.standard_normal((n, 8))
     X[:, 1] = X[:, 0] + 0.4 * X[:, 1]
     Y = X[:, :1] + strength * X[:, 2:3] + random.standard_normal((n, 1))
-    return LeastSquares(X, Y, ridge=0.5, sample_weight=weights)
+    return make_problem(X, Y, ridge=0.5, sample_weight=weights)
 
 
 @pytest.mark.parametrize("strength", [0.5, 5.0])
@@ -123,7 +124,7 @@ def test_the_noise_is_that_of_bootstrap_samples(strength):
     """The standard error of the difference of two losses, with mu and the panels fixed."""
     problem, random = tall(strength=strength), np.random.default_rng(1)
     plain = RowPenalty.plain(problem.n_features)
-    draws = [problem.reweighted(np.bincount(random.integers(300, size=300), minlength=300)) for _ in range(300)]
+    draws = run(problem.reweighted(np.bincount(random.integers(300, size=300), minlength=300)) for _ in range(300))
     panel = np.array([0, 2])
     neighbours = [
         min(([a, other] for other in range(8) if other not in panel), key=lambda rows: loss_of(problem, rows)) for a in panel

@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from l20fs import AHIHT, HIHT, L20Selector
 from l20fs.data import make_planted
-from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective import make_problem
 from l20fs.objective.ridge import auto_ridge
 
 CHECKED = [L20Selector(), L20Selector(0.5, solver="hiht", scale="zscore", ridge=0.1), L20Selector(fit_intercept=False)]
@@ -343,7 +343,7 @@ def test_bad_class_weights_are_named(class_weight, message):
 
 def exact_gap(X, y, rows, selector):
     """By how much the best set of the same size would lower the objective, found by trying all of them."""
-    problem = LeastSquares(X, np.eye(3)[y], ridge=selector.ridge, scale=selector.scale)
+    problem = make_problem(X, np.eye(3)[y], ridge=selector.ridge, scale=selector.scale)
     X = (X - X.mean(axis=0)) / problem.design.scale
     value = minimum(X, np.eye(3)[y], rows, problem.ridge)[0]
     return 1.0 - best_subset(X, np.eye(3)[y], len(rows), problem.ridge)[0] / value
@@ -367,6 +367,6 @@ def test_a_certificate_for_the_penalty():
     X, y, _ = make_planted(30, 8, 3, 3, random_state=1)
     settings = {"ridge": 5.0, "class_weight": None, "scale": "none"}
     selector = L20Selector(None, alpha=0.3, solver="swap", certify=True, **settings).fit(X, y)
-    mu = LeastSquares(X, np.eye(3)[y], ridge=5.0).ridge
+    mu = make_problem(X, np.eye(3)[y], ridge=5.0).ridge
     optimum = best_objective(X, np.eye(3)[y], 0.3, mu)[0]
     assert selector.certificate_.lower_bound <= optimum * (1.0 + 1e-12) <= selector.certificate_.upper_bound * (1.0 + 1e-9)

@@ -64,7 +64,6 @@ def share(monkeypatch):
     """Let small arrays in memory be shared as well, and no fit run alone."""
 
     def start():
-        monkeypatch.setattr("l20fs.design.LEAST_SHARED", 1)
         for module in (engine, parallel):
             monkeypatch.setattr(module, "results_of", None, raising=False)
 

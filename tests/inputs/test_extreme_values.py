@@ -26,7 +26,7 @@ SELECTORS |= {
 }
 SELECTORS |= {name: lambda kind=kind: kind(3) for name, kind in METHODS.items() if name != "Baseline"}
 TAKE_SPARSE = [name for name in SELECTORS if name not in METHODS]
-CONSTANTS = [0.0, 1.0, 1e8, 0.1, 1 / 3, -7.3, 1e-9, 1e300, 1e-320]
+CONSTANTS = [0.0, 1.0, 1e8, 0.1, 1 / 3, -7.3, 1e-9, 1e140, 1e-320]
 
 
 def make_data(n_features=6):
@@ -90,7 +90,10 @@ def test_values_of_any_size_give_numbers_or_are_refused(name, factor):
     estimator = SELECTORS[name]()
     refusal = refusal_of(estimator, X * factor, y)
     if refusal:
-        assert any(part in refusal for part in ("1e-305", "squares products of values", "overflow", "underflow"))
+        assert any(
+            part in refusal
+            for part in ("by more than 1e-145", "differ by 1e-305", "squares products of values", "overflow", "underflow")
+        )
         assert factor not in (1e-74, 1e74)
         return
     for part in ("scores_", "coef_", "intercept_", "objective_"):
@@ -118,12 +121,6 @@ def test_numbers_that_are_whole_by_rounding_are_no_labels():
     y = np.random.default_rng(0).standard_normal(9)
     assert encode_targets(y * 1e16).classes is None
     assert len(encode_targets(np.round(y * 1e3)).classes) == 9
-
-
-def test_weights_that_would_overflow_are_refused():
-    X, _ = make_data()
-    with pytest.raises(ValueError, match=r"weights above 1e\+303 overflow\. Divide y, or multiply X, by a constant"):
-        L20Regressor(2, scale="zscore").fit(X * 1e-290, 1e20 * X[:, 1])
 
 
 @pytest.mark.parametrize("factor", [1e-100, 1e100])

@@ -7,22 +7,20 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import best_units, centred, greedy_units, homotopy, loss, minimum, unit_minimum
+from reference import best_units, centred, homotopy, loss
 
-from l20fs.objective.least_squares import LeastSquares
+from l20fs.design import finish
+from l20fs.objective import make_problem
 from l20fs.objective.path_ranking import RULES
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
-from l20fs.solvers import Schedule, ahiht, forward, hiht, robust, swap
-from l20fs.solvers.active_sets import rows as rows_module
+from l20fs.solvers import SOLVERS, Swap
 
 SEEDS = st.integers(0, 2**32 - 1)
-SHAPES = st.sampled_from([(20, 24), (30, 9)])
 RIDGES = st.sampled_from([0.0, 0.5])
-REPLACING = pytest.mark.parametrize("solver", [forward, swap])
+ALL = [*SOLVERS, "robust"]
 KINDS = st.sampled_from(["wishes", "costs", "groups", "all"])
 PATH_ARRAYS = ("alphas", "losses", "n_iters", "indptr", "indices", "norms", "coef_values", "scores", "order", "costs")
 
@@ -47,132 +45,41 @@ def draw_penalty(seed, n_features, kind):
 
 
 def solve(solver, problem, n_units, penalty, target=None, **options):
-    if solver in (ahiht, hiht):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # not every lambda converges within the limit
-            return solver(problem, Schedule(n_rows=n_units, target=target), penalty=penalty, **options)
-    if solver is robust:
-        return robust(problem, n_units, target=target, penalty=penalty, with_exchanges=True, **options).path
-    return solver(problem, n_units, target=target, penalty=penalty, **options)
+    """Return the path of a solver by name; "robust" is Swap with the loss l21."""
+    if solver == "robust":
+        return finish(Swap().walk_robust(problem, n_units, target=target, penalty=penalty)).path
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # not every lambda converges within the limit
+        return finish(SOLVERS[solver](**options).walk(problem, n_units, target=target, penalty=penalty))
 
 
-def units_of(path, stage):
-    return set(path.unit_of[path.stage_rows(stage)].tolist())
-
-
-@pytest.mark.parametrize("solver", [forward, swap, ahiht])
-@given(seed=SEEDS, lam=st.floats(0.02, 0.5), kind=KINDS)
-@settings(max_examples=20)
-def test_orthonormal_features_have_the_closed_form(solver, kind, seed, lam):
-    """With X'X = I the units decouple: keep X_u'Y where ||X_u'Y||^2 > 2 lam c_u."""
-    random = np.random.default_rng(seed)
-    X = np.linalg.qr(np.column_stack([np.ones(12), random.standard_normal((12, 8))]))[0][:, 1:]
-    Y = random.standard_normal((12, 3))
-    penalty = draw_penalty(seed, 8, kind)
-    products = X.T @ (Y - Y.mean(axis=0))
-    worth = np.bincount(penalty.unit_of, weights=np.sum(products**2, axis=1))
-    kept = (worth > 2 * lam * penalty.costs) | (penalty.costs == 0.0)
-    problem = LeastSquares(X, Y)
-    if solver is ahiht:
-        path = ahiht(problem, Schedule(target=lam, start=lam, lipschitz_start=1.0), penalty=penalty)
-    else:
-        path = solver(problem, 8, target=lam, penalty=penalty)
-    assert units_of(path, -1) == set(np.flatnonzero(kept).tolist())
-    np.testing.assert_allclose(path.coef_values.T, products[path.coef_rows], rtol=1e-8, atol=1e-10)
-    best, chosen = best_units(X, Y, lam, penalty.unit_of, penalty.costs)
-    assert path.objectives[-1] == pytest.approx(best, rel=1e-9)
-    assert chosen == sorted(units_of(path, -1))
-
-
-@given(seed=SEEDS, shape=SHAPES, ridge=RIDGES, kind=KINDS)
-@settings(max_examples=30)
-def test_forward_is_greedy_from_scratch(shape, ridge, kind, seed):
-    X, Y = draw(seed, shape)
-    penalty = draw_penalty(seed, shape[1], kind)
-    problem = LeastSquares(X, Y, ridge=ridge)
-    path = forward(problem, 4, penalty=penalty)
-    chosen, values = greedy_units(X, Y, 4, penalty.unit_of, penalty.costs, problem.ridge)
-    assert [units_of(path, number) for number in range(len(path.alphas))] == [
-        set(chosen[: len(penalty.included) + number]) for number in range(len(path.alphas))
-    ]
-    np.testing.assert_allclose(path.losses, values, rtol=1e-8)
-    added = penalty.costs[chosen[len(penalty.included) :]]
-    np.testing.assert_allclose(path.alphas[1:], np.minimum.accumulate(-np.diff(values) / added), rtol=1e-6)
-    np.testing.assert_allclose(path.costs, np.cumsum([0.0, *added]))
-    assert path.sizes.tolist() == list(range(len(penalty.included), len(chosen) + 1))
-    free = path.order[path.rules[path.order] == RULES.index("entry")]
-    assert list(dict.fromkeys(penalty.unit_of[free].tolist())) == chosen[len(penalty.included) :]
-
-
-@REPLACING
-@given(seed=SEEDS, shape=SHAPES, ridge=RIDGES, kind=KINDS, container=st.sampled_from([np.asarray, sp.csr_array]))
-@settings(max_examples=30)
-def test_every_stage_holds_the_minimum_on_its_units(solver, shape, ridge, kind, container, seed):
-    X, Y = draw(seed, shape)
-    penalty = draw_penalty(seed, shape[1], kind)
-    problem = LeastSquares(container(X), Y, ridge=ridge)
-    path = solver(problem, 5, penalty=penalty)
-    for number, value in enumerate(path.losses):
-        expected, W = minimum(X, Y, path.stage_rows(number), problem.ridge)
-        assert value == pytest.approx(expected, rel=1e-8, abs=1e-10)
-        np.testing.assert_allclose(path.stage_norms(number), np.linalg.norm(W, axis=1), rtol=1e-6, atol=1e-9)
-        assert path.costs[number] == pytest.approx(penalty.costs[list(units_of(path, number))].sum())
-    np.testing.assert_allclose(path.coef_values.T, W, rtol=1e-6, atol=1e-8)
-    assert (np.diff(path.alphas) <= 0.0).all()
-    k = int(path.sizes[-1])
-    assert sorted(path.support(k)) == np.flatnonzero(path.is_selected).tolist()
-    assert set(path.coef_rows.tolist()) <= set(path.support(k).tolist())  # without a ridge some may have no room
-    path = path.with_refits(problem, k)
-    for size in range(max(1, path.n_included), k + 1):
-        assert path.refit(size).loss == pytest.approx(minimum(X, Y, path.support(size), problem.ridge)[0], abs=1e-9)
-
-
-@given(seed=SEEDS, shape=SHAPES, ridge=RIDGES, kind=KINDS)
-@settings(max_examples=30)
-def test_no_exchange_helps_where_swap_ends(shape, ridge, kind, seed):
-    X, Y = draw(seed, shape)
-    penalty = draw_penalty(seed, shape[1], kind)
-    problem = LeastSquares(X, Y, ridge=ridge)
-    n_units = min(4, penalty.n_selectable(problem.design.varies) - 1)
-    path, plain = swap(problem, n_units, penalty=penalty), forward(problem, n_units, penalty=penalty)
-    last, alpha = units_of(path, -1), path.alphas[-1]
-    assert len(last) == n_units
-    assert path.objectives[-1] <= (plain.losses[-1] + alpha * plain.costs[-1]) * (1.0 + 1e-9)
-    for leaving in last - set(penalty.included.tolist()):
-        for entering in set(np.flatnonzero(penalty.costs < np.inf).tolist()) - last:
-            other = list(last - {leaving} | {entering})
-            value = unit_minimum(X, Y, other, penalty.unit_of, problem.ridge) + alpha * penalty.costs[other].sum()
-            assert path.objectives[-1] <= value * (1.0 + 1e-9) + 1e-9 * problem.null_loss
-
-
-@pytest.mark.parametrize("solver", [forward, swap, ahiht, hiht])
+@pytest.mark.parametrize("solver", list(SOLVERS))
 @given(seed=SEEDS, share=st.floats(0.01, 1.2), ridge=st.sampled_from([0.0, 0.3]), kind=KINDS)
 @settings(max_examples=15)
 def test_a_target_is_reached_and_never_below_the_global_minimum(solver, kind, seed, share, ridge):
     X, Y = draw(seed, (20, 8))
     penalty = draw_penalty(seed, 8, kind)
-    problem = LeastSquares(X, Y, ridge=ridge)
-    target = share * float(rows_module.RowActiveSet(problem).gains().max())
+    problem = make_problem(X, Y, ridge=ridge)
+    target = share * float(solve("forward", problem, 1, None).alphas[1])
     path = solve(solver, problem, 3, penalty, target)
     assert path.alphas[-1] == target
     assert path.objectives[-1] >= best_units(X, Y, target, penalty.unit_of, penalty.costs, problem.ridge)[0] * (1.0 - 1e-9)
-    if solver in (forward, swap):
+    if solver in ("forward", "swap"):
         assert path.objectives[-1] <= (path.losses + target * path.costs).min() * (1.0 + 1e-9)
         assert path.size_at(target) == path.sizes[-1]
 
 
-@pytest.mark.parametrize(("solver", "max_steps"), [(ahiht, 1), (hiht, 30)])
-@given(seed=SEEDS, ridge=RIDGES, kind=KINDS, lazily=st.booleans())
+@pytest.mark.parametrize(("solver", "max_steps"), [("ahiht", 1), ("hiht", 30)])
+@given(seed=SEEDS, ridge=RIDGES, kind=KINDS)
 @settings(max_examples=25)
-def test_the_homotopy_equals_its_slow_twin(solver, max_steps, lazily, ridge, kind, seed):
+def test_the_homotopy_equals_its_slow_twin(solver, max_steps, ridge, kind, seed):
     X, Y = draw(seed, (20, 24))
     penalty = draw_penalty(seed, 24, kind)
-    problem = LeastSquares(X, Y, ridge=ridge)
-    options = {} if solver is ahiht else {"max_iter": max_steps, "tol": 1e-12, "stopping": "absolute"}
-    schedule = Schedule(target=0.1, start=10.0, rate=0.5, eta=0.1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        path = solver(problem, schedule, penalty=penalty, lazy=lazily, **options)
+    problem = make_problem(X, Y, ridge=ridge)
+    options = {"alpha_start": 10.0, "rate": 0.5, "eta": 0.1}
+    if solver == "hiht":
+        options |= {"max_iter": max_steps, "tol": 1e-12, "stopping": "absolute"}
+    path = solve(solver, problem, 1, penalty, 0.1, **options)
     stages = homotopy(
         X,
         Y,
@@ -191,24 +98,24 @@ def test_the_homotopy_equals_its_slow_twin(solver, max_steps, lazily, ridge, kin
         assert path.lipschitz[number] == pytest.approx(L)
 
 
-@pytest.mark.parametrize("solver", [forward, swap, robust, ahiht, hiht])
+@pytest.mark.parametrize("solver", ALL)
 @given(seed=SEEDS)
 @settings(max_examples=5)
 def test_groups_of_one_are_no_groups(solver, seed):
     X, Y = draw(seed, (15, 12))
-    problem = LeastSquares(X, Y, ridge=0.1)
+    problem = make_problem(X, Y, ridge=0.1)
     alone = solve(solver, problem, 5, RowPenalty.of_groups(list("abcdefghijkl"), np.ones(12)))
     plain = solve(solver, problem, 5, None)
     for name in PATH_ARRAYS:
         assert np.array_equal(getattr(alone, name), getattr(plain, name)), name
 
 
-@pytest.mark.parametrize("solver", [forward, swap, robust, ahiht, hiht])
+@pytest.mark.parametrize("solver", ALL)
 @given(seed=SEEDS, exponent=st.integers(-40, 40), kind=KINDS)
 @settings(max_examples=12)
 def test_only_the_product_of_lambda_and_cost_matters(solver, kind, seed, exponent):
     X, Y = draw(seed, (20, 12))
-    problem = LeastSquares(X, Y, ridge=0.1)
+    problem = make_problem(X, Y, ridge=0.1)
     penalty = draw_penalty(seed, 12, kind)
     factor = 2.0**exponent
     one = solve(solver, problem, 4, penalty)
@@ -219,7 +126,7 @@ def test_only_the_product_of_lambda_and_cost_matters(solver, kind, seed, exponen
     np.testing.assert_allclose(other.alphas * factor, one.alphas, rtol=1e-10)
 
 
-@pytest.mark.parametrize("solver", [forward, swap, robust, ahiht, hiht])
+@pytest.mark.parametrize("solver", ALL)
 @given(seed=SEEDS, kind=KINDS)
 @settings(max_examples=12)
 def test_what_is_excluded_might_as_well_not_be_there(solver, kind, seed):
@@ -227,24 +134,19 @@ def test_what_is_excluded_might_as_well_not_be_there(solver, kind, seed):
     penalty = draw_penalty(seed, 12, kind)
     penalty.costs[-1] = np.inf
     stays = np.flatnonzero(penalty.may_enter(np.ones(12, dtype=bool)))
-    problem, smaller = LeastSquares(X, Y, ridge=0.1), LeastSquares(X[:, stays], Y)
+    problem, smaller = make_problem(X, Y, ridge=0.1), make_problem(X[:, stays], Y)
     smaller.ridge = problem.ridge  # relative to the mean over all columns
     rest = RowPenalty(np.unique(penalty.unit_of[stays], return_inverse=True)[1], penalty.costs[penalty.costs < np.inf])
     n_units = min(4, rest.n_units)
-    if solver in (ahiht, hiht):
-        schedule = Schedule(n_rows=n_units, eta=0.1, lipschitz_start=2.0 * problem.lipschitz_upper)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            whole, part = (solver(p, schedule, penalty=q) for p, q in ((problem, penalty), (smaller, rest)))
-    else:
-        whole, part = solve(solver, problem, n_units, penalty), solve(solver, smaller, n_units, rest)
+    options = {"eta": 0.1, "lipschitz_start": 2.0 * problem.lipschitz_upper} if solver in ("ahiht", "hiht") else {}
+    whole, part = (solve(solver, p, n_units, q, **options) for p, q in ((problem, penalty), (smaller, rest)))
     assert np.array_equal(whole.indices, stays[part.indices])
     np.testing.assert_allclose(whole.losses, part.losses, rtol=1e-9)
     np.testing.assert_allclose(whole.alphas, part.alphas, rtol=1e-9)
     assert whole.order[: len(stays)].tolist() == stays[part.order].tolist()
 
 
-@pytest.mark.parametrize("solver", [forward, swap, robust, ahiht, hiht])
+@pytest.mark.parametrize("solver", ALL)
 @given(seed=SEEDS, kind=KINDS)
 @settings(max_examples=12)
 def test_permuting_the_features_permutes_the_answer(solver, kind, seed):
@@ -254,13 +156,13 @@ def test_permuting_the_features_permutes_the_answer(solver, kind, seed):
     moved = RowPenalty.of_groups(penalty.unit_of[order], np.ones(12))
     old_unit = penalty.unit_of[order][np.unique(moved.unit_of, return_index=True)[1]]
     moved = RowPenalty(moved.unit_of, penalty.costs[old_unit])
-    first = solve(solver, LeastSquares(X, Y, ridge=0.5), 4, penalty)
-    second = solve(solver, LeastSquares(X[:, order], Y, ridge=0.5), 4, moved)
+    first = solve(solver, make_problem(X, Y, ridge=0.5), 4, penalty)
+    second = solve(solver, make_problem(X[:, order], Y, ridge=0.5), 4, moved)
     k = int(first.sizes[-1])
     assert np.array_equal(second.ranking[second.ranking <= k], first.ranking[order][second.ranking <= k])
 
 
-@pytest.mark.parametrize("solver", [forward, swap, robust, ahiht, hiht])
+@pytest.mark.parametrize("solver", ALL)
 @pytest.mark.parametrize("ridge", [0.0, 1.0])
 @pytest.mark.parametrize("grouped", [False, True])
 def test_what_is_included_may_be_constant_or_depend_on_others(solver, ridge, grouped):
@@ -270,7 +172,7 @@ def test_what_is_included_may_be_constant_or_depend_on_others(solver, ridge, gro
     factors = np.ones(12)
     factors[[2, 3, 4, 5, 6]] = 0.0
     penalty = RowPenalty.of_groups(labels, factors)
-    path = solve(solver, LeastSquares(X, Y, ridge=ridge), 7, penalty)
+    path = solve(solver, make_problem(X, Y, ridge=ridge), 7, penalty)
     n_included = len(penalty.included)
     assert n_included == (4 if grouped else 5)
     assert (path.sizes >= n_included).all()
@@ -285,18 +187,18 @@ def test_what_is_included_may_be_constant_or_depend_on_others(solver, ridge, gro
         path.support(n_included - 1)
 
 
-@pytest.mark.parametrize("solver", [forward, swap, robust, ahiht, hiht])
+@pytest.mark.parametrize("solver", ALL)
 def test_nothing_but_what_is_included(solver):
     X, Y = draw(1, (20, 6))
     penalty = RowPenalty(np.arange(6), np.array([1.0, 0.0, 1.0, 0.0, 1.0, 1.0]))
-    path = solve(solver, LeastSquares(X, Y), 2, penalty)
+    path = solve(solver, make_problem(X, Y), 2, penalty)
     assert path.sizes.tolist() == [2]
     assert path.coef_rows.tolist() == [1, 3]
     assert sorted(path.support(2).tolist()) == [1, 3]
     everything = RowPenalty(np.arange(6), np.zeros(6))
-    assert solve(solver, LeastSquares(X, Y), 6, everything).coef_rows.tolist() == list(range(6))
+    assert solve(solver, make_problem(X, Y), 6, everything).coef_rows.tolist() == list(range(6))
     nothing_else = RowPenalty(np.arange(6), np.array([np.inf, 0.0, np.inf, np.inf, np.inf, np.inf]))
-    path = solve(solver, LeastSquares(X, Y), 1, nothing_else)
+    path = solve(solver, make_problem(X, Y), 1, nothing_else)
     assert path.coef_rows.tolist() == [1]
     with pytest.raises(ValueError, match="k=2 is outside 1 to 1, the number of features that are not excluded"):
         path.support(2)
@@ -305,8 +207,8 @@ def test_nothing_but_what_is_included(solver):
 def test_a_path_of_groups_counts_units(tmp_path):
     X, Y = draw(3, (30, 8))
     penalty = RowPenalty.of_groups([0, 1, 0, 1, 2, 3, 3, 3], np.ones(8))
-    problem = LeastSquares(X, Y, ridge=0.1)
-    path = forward(problem, 4, penalty=penalty).with_refits(problem, 3)
+    problem = make_problem(X, Y, ridge=0.1)
+    path = solve("forward", problem, 4, penalty).with_refits(problem, 3)
     assert path.sizes.tolist() == [0, 1, 2, 3, 4]
     assert path.costs[-1] == 8.0
     np.testing.assert_allclose(path.objectives, path.losses + path.alphas * path.costs)

@@ -6,8 +6,9 @@ from reference import centred, loss
 
 from l20fs import L20Selector, SolutionPath
 from l20fs.data import make_planted
-from l20fs.objective.least_squares import LeastSquares
-from l20fs.solvers import Schedule, ahiht
+from l20fs.design import finish
+from l20fs.objective import make_problem
+from l20fs.solvers import AHIHT
 
 
 @pytest.fixture(scope="module")
@@ -15,15 +16,15 @@ def fitted():
     X, y, _ = make_planted(40, 120, 5, 3)
     X = X * 3.0 + 7.0
     Y = np.eye(3)[y]
-    problem = LeastSquares(X, Y, ridge=0.1, scale="zscore")
-    return X, Y, problem, ahiht(problem, Schedule(n_rows=30)).with_refits(problem, 50)
+    problem = make_problem(X, Y, ridge=0.1, scale="zscore")
+    return X, Y, problem, finish(AHIHT().walk(problem, 30)).with_refits(problem, 50)
 
 
 @pytest.mark.parametrize("weights", [[1.0, 1.0, 1.0], [4.0, 0.25, 1.0]])
 def test_weights_of_targets_count_in_the_loss_and_not_in_the_coefficients(fitted, weights):
     X, Y, _, _ = fitted
-    problem = LeastSquares(X, Y, ridge=0.1, scale="zscore", target_weights=np.array(weights))
-    path = ahiht(problem, Schedule(n_rows=10)).with_refits(problem, 10)
+    problem = make_problem(X, Y, ridge=0.1, scale="zscore", target_weights=np.array(weights))
+    path = finish(AHIHT().walk(problem, 10)).with_refits(problem, 10)
 
     def value(coef, intercept):
         errors = np.square(X @ coef.T + intercept - Y).sum(axis=0) + problem.ridge * np.square(coef * path.x_scale).sum(
@@ -69,8 +70,8 @@ def test_refit_lowers_the_loss(fitted):
 
 def test_refit_of_more_rows_than_samples_interpolates():
     X, y, _ = make_planted(20, 60, 5, 3)
-    problem = LeastSquares(X, np.eye(3)[y])
-    path = ahiht(problem, Schedule(n_rows=40)).with_refits(problem, 40)
+    problem = make_problem(X, np.eye(3)[y])
+    path = finish(AHIHT().walk(problem, 40)).with_refits(problem, 40)
     assert path.refit(40).loss == pytest.approx(0.0, abs=1e-10)
     assert np.isfinite(path.refit(40).coef).all()
 

@@ -13,7 +13,8 @@ from reference import robust_greedy, robust_unit
 from scipy.optimize import minimize
 
 from l20fs import L20Classifier, L20Regressor, L20Selector
-from l20fs.objective.least_squares import LeastSquares
+from l20fs.design import finish
+from l20fs.objective import make_problem
 from l20fs.solvers import forward, swap
 from l20fs.solvers.robust import robust
 
@@ -67,7 +68,7 @@ def value(X, Y, W, b, mu):
 @settings(max_examples=3)
 def test_the_loss_falls_with_every_row(with_exchanges, ridge, seed):
     X, Y, _ = with_wrong_labels(seed)
-    path = robust(LeastSquares(X[:, :30], Y, ridge=ridge), 5, with_exchanges=with_exchanges).path
+    path = finish(robust(make_problem(X[:, :30], Y, ridge=ridge), 5, with_exchanges=with_exchanges)).path
     assert len(path.losses) == 6
     assert (np.diff(path.losses) < 0.0).all()
     assert path.converged.all()
@@ -105,10 +106,30 @@ def small_problems(draw):
 def test_no_size_is_above_plain_greedy(with_exchanges, ridge, drawn):
     """At every size of the path, against all candidates, each solved slowly to its minimum."""
     X, Y, weights = drawn
-    problem = LeastSquares(X, Y, ridge=ridge, sample_weight=weights)
-    losses = robust(problem, 3, with_exchanges=with_exchanges).path.losses
+    problem = make_problem(X, Y, ridge=ridge, sample_weight=weights)
+    losses = finish(robust(problem, 3, with_exchanges=with_exchanges)).path.losses
     slow = robust_greedy(X, Y, len(losses) - 1, problem.ridge, weights, robust_module.DELTA)
     assert (losses <= np.array(slow) * (1.0 + 1e-6)).all()
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.05, 1.0])
+@given(drawn=small_problems())
+@settings(max_examples=25)
+def test_no_exchange_of_two_features_lowers_the_loss(ridge, drawn):
+    """Against all exchanges, each as the minimum on the features that are included."""
+    X, Y, weights = drawn
+    options = {"loss": "l21", "solver": "swap", "ridge": ridge, "scale": "none"}
+
+    def path(k, include):
+        return L20Regressor(k, include=include, **options).fit(X, Y, sample_weight=weights).path_
+
+    def loss(panel):
+        return path(len(panel), panel).losses[-1]
+
+    panel = path(3, None).coef_rows.tolist()
+    others = sorted(set(range(X.shape[1])) - set(panel))
+    lowest = min(loss([*(kept for kept in panel if kept != left), new]) for left in panel for new in others)
+    assert lowest >= loss(panel) * (1.0 - 1e-6)
 
 
 @EXCHANGES
@@ -120,8 +141,8 @@ def test_the_last_stage_is_the_minimum_on_its_rows(with_exchanges, container, ri
     """On given rows F is convex: a general solver must find nothing better."""
     X, Y, _ = with_wild_targets(seed)
     X = X[:, :20]
-    problem = LeastSquares(container(X), Y, ridge=ridge)
-    path = robust(problem, 3, with_exchanges=with_exchanges).path
+    problem = make_problem(container(X), Y, ridge=ridge)
+    path = finish(robust(problem, 3, with_exchanges=with_exchanges)).path
     rows = path.coef_rows
     W, b = path.coef(3)[:, rows].T, path.intercept(3)
     assert path.losses[-1] == pytest.approx(value(X[:, rows], Y, W, b, problem.ridge), rel=1e-9)
@@ -139,9 +160,9 @@ def test_wrong_labels_mislead_squares_more(with_exchanges):
     squared, lengths = [], []
     for seed in range(4):
         X, Y, _ = with_wrong_labels(seed)
-        problem = LeastSquares(X, Y, ridge=0.1, scale="zscore")
-        squared.append(n_true(solver(problem, 6)))
-        lengths.append(n_true(robust(problem, 6, with_exchanges=with_exchanges).path))
+        problem = make_problem(X, Y, ridge=0.1, scale="zscore")
+        squared.append(n_true(finish(solver(problem, 6))))
+        lengths.append(n_true(finish(robust(problem, 6, with_exchanges=with_exchanges)).path))
     assert np.mean(lengths) >= np.mean(squared) + 1.0
     assert np.mean(lengths) >= 5.0
 
@@ -152,9 +173,9 @@ def test_wild_targets_mislead_squares_much_more(with_exchanges):
     squared, lengths = [], []
     for seed in range(4):
         X, Y, _ = with_wild_targets(seed)
-        problem = LeastSquares(X, Y, ridge=0.1, scale="zscore")
-        squared.append(n_true(solver(problem, 6)))
-        lengths.append(n_true(robust(problem, 6, with_exchanges=with_exchanges).path))
+        problem = make_problem(X, Y, ridge=0.1, scale="zscore")
+        squared.append(n_true(finish(solver(problem, 6))))
+        lengths.append(n_true(finish(robust(problem, 6, with_exchanges=with_exchanges)).path))
     assert np.mean(lengths) >= 5.5
     assert np.mean(squared) <= 3.0
 
@@ -162,13 +183,13 @@ def test_wild_targets_mislead_squares_much_more(with_exchanges):
 def test_without_errors_both_losses_find_the_features():
     for seed in range(5):
         X, Y, _ = make_groups(seed)
-        assert n_true(robust(LeastSquares(X, Y, ridge=1.0, scale="zscore"), 6).path) == 6
+        assert n_true(finish(robust(make_problem(X, Y, ridge=1.0, scale="zscore"), 6)).path) == 6
 
 
 def test_units_of_the_targets_do_not_matter():
     X, Y, _ = with_wild_targets(0)
-    first = robust(LeastSquares(X, Y, ridge=0.5), 6).path
-    second = robust(LeastSquares(X, 1000.0 * Y, ridge=0.5), 6).path
+    first = finish(robust(make_problem(X, Y, ridge=0.5), 6)).path
+    second = finish(robust(make_problem(X, 1000.0 * Y, ridge=0.5), 6)).path
     assert first.support(6).tolist() == second.support(6).tolist()
     np.testing.assert_allclose(second.losses, 1e6 * first.losses, rtol=1e-6)
 
@@ -176,9 +197,9 @@ def test_units_of_the_targets_do_not_matter():
 @pytest.mark.parametrize("share", [0.02, 2.0])
 def test_a_target_is_reached(share):
     X, Y, _ = with_wrong_labels(0)
-    problem = LeastSquares(X, Y, ridge=1.0)
-    target = share * robust(problem, 1).path.alphas[0]
-    path = robust(problem, 1, target=target).path
+    problem = make_problem(X, Y, ridge=1.0)
+    target = share * finish(robust(problem, 1)).path.alphas[0]
+    path = finish(robust(problem, 1, target=target)).path
     assert path.alphas[-1] == target
     assert path.objectives[-1] == pytest.approx((path.losses + target * path.n_nonzero).min())
     assert len(path.coef_rows) == (0 if share > 1.0 else path.size_at(target))

@@ -38,7 +38,7 @@ def minimise(X, Y, mu, sample_weight, delta=DELTA):
     """Return the fit, and the loss of its weights by the formula."""
     root, unit = np.sqrt(sample_weight), robust_unit(Y, sample_weight)
     regression = RobustRegression(root[:, None] * Y, root, unit, delta * unit)
-    span = Span.of_intercept(root).extended(np.arange(X.shape[1]), root[:, None] * X, mu)
+    span = Span.free(root[:, None] / np.linalg.norm(root)).extended(np.arange(X.shape[1]), root[:, None] * X, mu)
     fit = regression.minimise(span)
     W = fit.span.weights(fit.coordinates)
     columns = X[:, fit.span.rows]
@@ -85,4 +85,23 @@ def test_nothing_is_lower_and_the_gap_holds(mu, seed, kind, n_targets):
     assert fit.converged
     assert loss <= fit.value * (1 + 1e-12)
     assert fit.value <= slow * (1 + TOLERANCE) + slack
-    assert fit.dual.bound <= slow + slack
+    assert fit.bound <= slow + slack
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.5, 50.0])
+@given(seed=SEEDS, kind=st.sampled_from(["wild", "exact", "labels", "repeated"]), n_targets=st.integers(1, 4))
+@settings(max_examples=10)
+def test_bounds_of_many_spans_hold(mu, seed, kind, n_targets):
+    """For spans of several sizes; all that are not of exact targets are close after a few steps."""
+    X, Y, sample_weight = draw(seed, kind, n_targets)
+    root, unit = np.sqrt(sample_weight), robust_unit(Y, sample_weight)
+    regression = RobustRegression(root[:, None] * Y, root, unit, DELTA * unit)
+    free, columns = Span.free(root[:, None] / np.linalg.norm(root)), root[:, None] * X
+    spans = [free, *(free.extended(np.arange(size), columns[:, :size], mu) for size in (1, 3))]
+    values = np.array([regression.minimise(span).value for span in spans])
+    lengths = np.tile(regression.lengths(regression.targets), (3, 1))
+    bounds = regression.bounds(spans, lengths, cutoffs=np.full(3, np.inf))
+    assert (bounds <= values * (1 + 1e-9)).all()
+    assert kind == "exact" or (bounds >= 0.5 * values).all()
+    early = regression.bounds(spans, lengths, cutoffs=np.zeros(3))
+    assert (early <= bounds).all()

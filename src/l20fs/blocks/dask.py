@@ -15,19 +15,17 @@ import dask.array
 import dask.base
 import numpy as np
 from dask.array.utils import meta_from_array
-from dask.delayed import Delayed, delayed
+from dask.delayed import delayed
 
 from l20fs.blocks.memory import format_bytes, memory_limit
 from l20fs.blocks.passes import (
     FAN_IN,
     Blocks,
-    Combine,
     DeclaredBlock,
     Kernel,
     Traffic,
     add_up,
     as_plain_block,
-    count_bytes,
     declared_block,
     extents,
 )
@@ -106,31 +104,21 @@ class DaskBlocks(Blocks):
         workers = client.scheduler_info(n_workers=-1)["workers"].values()
         return sum(int(worker["memory_limit"] or memory_limit(None)) for worker in workers)
 
-    def keep(self, value: Any) -> Any:
-        return self._leaf(value).persist()
-
     def send(self, value: Any) -> Any:
-        return self._leaf(value)
-
-    def _leaf(self, value: Any) -> Any:
-        self.traffic.n_down += count_bytes(value)
         return delayed(value, pure=False, traverse=False)
 
     def each(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], which: Sequence[int] | None = None) -> list[Any]:
         return self._compute(self._tasks(kernel, own, range(len(own)) if which is None else which))
 
-    def total(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], combine: Combine = add_up) -> Any:
+    def total(self, kernel: Kernel, own: Sequence[tuple[Any, ...]]) -> Any:
         parts = self._tasks(kernel, own, range(len(own)))
         while len(parts) > 1:
             groups = [parts[start : start + FAN_IN] for start in range(0, len(parts), FAN_IN)]
-            parts = [delayed(_in_order, pure=False)(combine, *group) for group in groups]
+            parts = [delayed(_in_order, pure=False)(*group) for group in groups]
         return self._compute(parts)[0]
 
     def _tasks(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], which: Sequence[int]) -> list[Any]:
         self.traffic.n_passes += 1
-        self.traffic.n_down += sum(
-            count_bytes(value) for number in which for value in own[number] if not isinstance(value, Delayed)
-        )
         declared = [declared_block(self, span) for span in extents(self)]
         tasks = {number: delayed(_OnPlainBlock(kernel, declared[number]), pure=False) for number in which}
         return [task(self._blocks[number], *own[number]) for number, task in tasks.items()]
@@ -138,9 +126,7 @@ class DaskBlocks(Blocks):
     def _compute(self, tasks: list[Any]) -> list[Any]:
         # Dask warns about large graphs; these hold only the values that a pass needs.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
-            results = list(dask.base.compute(*tasks))
-        self.traffic.n_up += count_bytes(results)
-        return results
+            return list(dask.base.compute(*tasks))
 
 
 class _OnPlainBlock:
@@ -154,5 +140,5 @@ class _OnPlainBlock:
         return self.kernel(as_plain_block(block, self.declared), *own)
 
 
-def _in_order(combine: Combine, *parts: Any) -> Any:
-    return reduce(combine, parts)
+def _in_order(*parts: Any) -> Any:
+    return reduce(add_up, parts)

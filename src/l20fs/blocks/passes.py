@@ -28,44 +28,20 @@ SHARE_FOR_COLUMNS = 0.1
 
 #: Function of a block and its arguments; returns an array or a tuple of arrays.
 Kernel = Callable[..., Any]
-Combine = Callable[[Any, Any], Any]
 
 
-class Sum:
-    """Sum of two results: arrays or, one by one, tuples of arrays."""
-
-    def __call__(self, left: Any, right: Any) -> Any:
-        if isinstance(left, tuple):
-            return tuple(self(one, other) for one, other in zip(left, right, strict=True))
-        return left + right
-
-    def in_place(self, left: Any, right: Any) -> Any:
-        """Return the sum in the memory of ``left``."""
-        if isinstance(left, tuple):
-            return tuple(self.in_place(one, other) for one, other in zip(left, right, strict=True))
-        left += right
-        return left
-
-
-add_up = Sum()
-
-
-def in_place(combine: Combine) -> Combine:
-    """Return a combination that may use the memory of its left side, if there is one."""
-    found: Combine = getattr(combine, "in_place", combine)
-    return found
+def add_up(left: Any, right: Any) -> Any:
+    """Return the sum of two results: arrays or, one by one, tuples of arrays."""
+    if isinstance(left, tuple):
+        return tuple(add_up(one, other) for one, other in zip(left, right, strict=True))
+    return left + right
 
 
 @dataclass
 class Traffic:
-    """Number of passes, bytes sent to the blocks and bytes returned.
-
-    A value that is sent to all blocks counts once, and so does a sum over all blocks.
-    """
+    """Number of passes over a matrix, its parts included."""
 
     n_passes: int = 0
-    n_down: int = 0
-    n_up: int = 0
 
 
 class Blocks(ABC):
@@ -84,26 +60,17 @@ class Blocks(ABC):
     name: str
     traffic: Traffic
 
-    @property
-    def has_short_columns(self) -> bool:
-        """Whether X is split along its features and has fewer samples than features: vectors over samples are short."""
-        return self.axis == 1 and self.shape[0] < self.shape[1]
-
-    @abstractmethod
-    def keep(self, value: Any) -> Any:
-        """Send a value to the blocks for many passes, and return a handle to be used as an argument of kernels."""
-
-    @abstractmethod
     def send(self, value: Any) -> Any:
-        """Send a value to the blocks for one pass, and return a handle to be used as an argument of kernels."""
+        """Return what stands for a value among the arguments of several blocks, so that it travels once."""
+        return value
 
     @abstractmethod
     def each(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], which: Sequence[int] | None = None) -> list[Any]:
         """Return the results of all blocks, or of some, in their order."""
 
     @abstractmethod
-    def total(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], combine: Combine = add_up) -> Any:
-        """Return the results of all blocks, combined in order."""
+    def total(self, kernel: Kernel, own: Sequence[tuple[Any, ...]]) -> Any:
+        """Return the sum of the results of all blocks, added up in order."""
 
     def columns(self, columns: Array) -> Any:
         """Return a few columns in memory, sparse if X is sparse: a pass over the blocks that hold some of them."""
@@ -112,12 +79,12 @@ class Blocks(ABC):
             return sp.csr_array(nothing) if self.is_sparse else nothing
         if self.axis == 0:
             parts = self.each(_take_columns, [(columns,)] * len(extents(self)))
-            return sp.vstack(parts, format="csr") if self.is_sparse else np.concatenate(parts)
+            return sp.vstack(parts, format="csr") if any(map(sp.issparse, parts)) else np.concatenate(parts)
         home = np.searchsorted(self.edges, columns, side="right") - 1
         which = np.unique(home)
         places = [(columns[home == number] - self.edges[number],) for number in range(len(extents(self)))]
         parts = self.each(_take_columns, places, which.tolist())
-        found = sp.hstack(parts, format="csc") if self.is_sparse else np.concatenate(parts, axis=1)
+        found = sp.hstack(parts, format="csc") if any(map(sp.issparse, parts)) else np.concatenate(parts, axis=1)
         return found[:, np.argsort(np.argsort(home, kind="stable"), kind="stable")]
 
 
@@ -126,17 +93,14 @@ def extents(blocks: Blocks) -> list[slice]:
     return [slice(int(start), int(stop)) for start, stop in zip(blocks.edges[:-1], blocks.edges[1:], strict=True)]
 
 
-def combine_in_order(results: Iterable[Any], combine: Combine) -> Any:
-    """Combine results in order, :data:`FAN_IN` adjacent ones at a time; only a few are in memory at once.
-
-    Nobody else has the results: sums are added up in the memory of the first of them.
+def add_in_order(results: Iterable[Any]) -> Any:
+    """Add results up in order, :data:`FAN_IN` adjacent ones at a time; only a few are in memory at once.
 
     Examples
     --------
-    >>> combine_in_order(iter("abcdefghijklmnopqrstuvwxyz"), add_up)
+    >>> add_in_order(iter("abcdefghijklmnopqrstuvwxyz"))
     'abcdefghijklmnopqrstuvwxyz'
     """
-    combine = in_place(combine)
     sums: list[list[Any]] = []  # per level of the tree: the partial sum and its number of terms
 
     for value in results:
@@ -145,7 +109,7 @@ def combine_in_order(results: Iterable[Any], combine: Combine) -> Any:
             if level == len(sums):
                 sums.append([None, 0])
             held = sums[level]
-            value = combine(held[0], value) if held[1] else value
+            value = add_up(held[0], value) if held[1] else value
             sums[level] = [value, held[1] + 1]
             if held[1] + 1 < FAN_IN:
                 break
@@ -153,7 +117,7 @@ def combine_in_order(results: Iterable[Any], combine: Combine) -> Any:
             level += 1
     parts = [value for value, count in reversed(sums) if count]
     # The rest of a level is the last child of the level above.
-    return reduce(lambda right, left: combine(left, right), reversed(parts[:-1]), parts[-1])
+    return reduce(lambda right, left: add_up(left, right), reversed(parts[:-1]), parts[-1])
 
 
 @dataclass(frozen=True)
@@ -252,28 +216,6 @@ def dense_entries(blocks: Blocks, samples: Array, columns: Array) -> Array:
     return found
 
 
-def count_bytes(value: Any) -> int:
-    """Return the bytes of the arrays and numbers in a value; one that was sent before (:class:`Kept`) has none.
-
-    Examples
-    --------
-    >>> count_bytes((np.zeros(3), None, Kept(np.zeros(100)), 0.5))
-    32
-    """
-    if isinstance(value, Kept) or value is None:
-        return 0
-    if isinstance(value, list | tuple):
-        return sum(count_bytes(part) for part in value)
-    return int(getattr(value, "nbytes", 8))
-
-
-@dataclass(frozen=True)
-class Kept:
-    """Value that was sent to the blocks."""
-
-    value: Any
-
-
 @dataclass
 class FileBlocks(Blocks):
     """Blocks that this process reads from a file, a few at a time.
@@ -334,17 +276,11 @@ class FileBlocks(Blocks):
         """Return the block of a slice along the axis, or raise an error if it is not what was declared."""
         return as_plain_block(self.load(span), declared_block(self, span))
 
-    def keep(self, value: Any) -> Any:
-        self.traffic.n_down += count_bytes(value)
-        return Kept(value)
-
-    send = keep
-
     def each(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], which: Sequence[int] | None = None) -> list[Any]:
-        return self._count_up(list(self._results(kernel, own, range(len(own)) if which is None else which)))
+        return list(self._results(kernel, own, range(len(own)) if which is None else which))
 
-    def total(self, kernel: Kernel, own: Sequence[tuple[Any, ...]], combine: Combine = add_up) -> Any:
-        return self._count_up(combine_in_order(self._results(kernel, own, range(len(own))), combine))
+    def total(self, kernel: Kernel, own: Sequence[tuple[Any, ...]]) -> Any:
+        return add_in_order(self._results(kernel, own, range(len(own))))
 
     def __getitem__(self, key: Any) -> Any:
         """Return ``X[samples]``, which stays in the file, or ``X[:, columns]``, which is read."""
@@ -389,14 +325,12 @@ class FileBlocks(Blocks):
             # Reading past the end of a memory map whose file shrank would kill the process.
             if self.guard is not None and self.guard.is_cheap:
                 self.guard.check()
-            arguments = (value.value if isinstance(value, Kept) else value for value in own[number])
-            return kernel(self.read(covered[number]), *arguments)
+            return kernel(self.read(covered[number]), *own[number])
 
         with ThreadPoolExecutor(AT_ONCE) as pool:
             waiting: deque[Future[Any]] = deque()
             try:
                 for number in which:
-                    self.traffic.n_down += count_bytes(own[number])
                     waiting.append(pool.submit(work, number))
                     if len(waiting) == AT_ONCE:
                         yield waiting.popleft().result()
@@ -407,7 +341,3 @@ class FileBlocks(Blocks):
             finally:
                 for future in waiting:
                     future.cancel()
-
-    def _count_up(self, result: Any) -> Any:
-        self.traffic.n_up += count_bytes(result)
-        return result

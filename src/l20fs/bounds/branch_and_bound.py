@@ -15,9 +15,9 @@ from l20fs.bounds.condensed import Condensed
 from l20fs.bounds.cuts import Cut, LinearCut
 from l20fs.bounds.relaxation import NEGLIGIBLE
 from l20fs.bounds.search import NODE_TOL, Node, Search
-from l20fs.bounds.size_bounds import SizeBounds, check_size
+from l20fs.bounds.size_bounds import SizeBounds
 from l20fs.bounds.support import least_loss, support_loss
-from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.problem import Problem
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.typing import Array
 
@@ -42,8 +42,9 @@ class Optimum:
 
     Examples
     --------
+    >>> from l20fs.objective import make_problem
     >>> X, Y = np.diag([1.0, 2.0, 1.0, 3.0]), np.eye(4)[:, [1, 3]]
-    >>> optimum = solve_exactly(LeastSquares(X, Y, ridge=1.0), 2, max_nodes=100)
+    >>> optimum = solve_exactly(make_problem(X, Y, ridge=1.0), 2, max_nodes=100)
     >>> optimum.support, optimum.n_nodes <= 100
     (array([1, 3]), True)
     """
@@ -62,34 +63,29 @@ class Root(NamedTuple):
     none of the panels below a limit.
     """
 
-    problem: LeastSquares
-    penalty: RowPenalty
+    problem: Problem
     choice: Choice
-    price: float
     k: int
     lower: float
     working_set: Array
     cuts: list[Cut | LinearCut]
 
     @classmethod
-    def of(cls, problem: LeastSquares, k: int, penalty: RowPenalty | None, price: float = 0.0) -> Self:
+    def of(cls, problem: Problem, k: int, penalty: RowPenalty | None, price: float = 0.0) -> Self:
         """Solve the root relaxation."""
-        penalty = RowPenalty.plain(problem.n_features) if penalty is None else penalty
         bounds = SizeBounds(problem, NODE_TOL, penalty, price, most=k)
         choice = bounds.choice
-        check_size(problem, k, choice)
         n_selectable = choice.n_forced + int(np.count_nonzero(choice.candidates))
         k = min(k, n_selectable)
-        parts = problem, penalty, choice, price, k
         if k in (choice.n_forced, n_selectable):
-            return cls(*parts, float(bounds.lower[k]), NO_ROWS, [])
+            return cls(problem, choice, k, float(bounds.lower[k]), NO_ROWS, [])
         if k > bounds.largest:
             raise ValueError(
                 f"k={k}: this problem can be searched for at most {bounds.largest} features. "
                 + ("Use a smaller k." if bounds.largest else "Use a ridge above 0: the bounds depend on it.")
             )
         relaxed = bounds.solve(k)
-        return cls(*parts, float(bounds.lower[k]), relaxed.rows, [relaxed.cut])
+        return cls(problem, choice, k, float(bounds.lower[k]), relaxed.rows, [relaxed.cut])
 
     def candidates(self, limit: float) -> Array:
         """Return the units that are not proved to be in none of the panels whose objective is at most ``limit``."""
@@ -103,11 +99,11 @@ class Root(NamedTuple):
         may_be = self.choice.candidates.copy()
         may_be[self.choice.forced] = True
         is_panel = len(units) == self.k and bool(may_be[units].all() and np.isin(self.choice.forced, units).all())
-        return is_panel and (self.penalty.rules is None or self.penalty.rules.allows(units))
+        return is_panel and self.choice.rules.allows(units)
 
     def condensed(self, limit: float) -> Condensed:
         """Return the problem on the candidates."""
-        return Condensed(self.problem, self.penalty, self.candidates(limit), self.price)
+        return Condensed(self.problem, self.choice.penalty, self.candidates(limit), self.choice.price)
 
     def search(self, condensed: Condensed, **options: Any) -> tuple[Search, Node]:
         """Return the search among candidates, and its first node."""
@@ -121,15 +117,15 @@ class Root(NamedTuple):
 class Incumbent:
     """Best panel so far, and a lower bound on the objectives of all panels that were compared with it."""
 
-    def __init__(self, problem: LeastSquares, penalty: RowPenalty, price: float) -> None:
-        self.problem, self.penalty, self.price = problem, penalty, price
+    def __init__(self, problem: Problem, choice: Choice) -> None:
+        self.problem, self.choice = problem, choice
         self.units, self.loss, self.lower = NO_ROWS, math.inf, math.inf
 
     def offer(self, units: Array) -> None:
         """Compare a panel with the best one."""
         units = np.sort(units)
         loss = self.objective(units)
-        self.lower = min(self.lower, least_loss(self.problem, self.rows_of(units)) + self.price_of(units))
+        self.lower = min(self.lower, least_loss(self.problem, self.rows_of(units)) + self.choice.price_of(units))
         if loss < self.loss:
             self.units, self.loss = units, loss
 
@@ -144,19 +140,15 @@ class Incumbent:
 
     def objective(self, units: Array) -> float:
         """Return the objective of a panel."""
-        return support_loss(self.problem, self.rows_of(units)) + self.price_of(units)
-
-    def price_of(self, units: Array) -> float:
-        """Return the price of a panel."""
-        return self.price * float(self.penalty.prices[units].sum())
+        return support_loss(self.problem, self.rows_of(units)) + self.choice.price_of(units)
 
     def rows_of(self, units: Array) -> Array:
         """Return the features of a panel, ascending."""
-        return np.sort(self.penalty.rows_of(units))
+        return np.sort(self.choice.penalty.rows_of(units))
 
 
 def solve_exactly(
-    problem: LeastSquares,
+    problem: Problem,
     k: int,
     *,
     penalty: RowPenalty | None = None,
@@ -173,7 +165,7 @@ def solve_exactly(
 
     Parameters
     ----------
-    problem : LeastSquares
+    problem : Problem
         The data term, with a ridge term.
     k : int
         Number of units of a panel: features, or groups of features.
@@ -198,8 +190,9 @@ def solve_exactly(
 
     Examples
     --------
+    >>> from l20fs.objective import make_problem
     >>> X, Y = np.diag([1.0, 2.0, 1.0, 3.0]), np.eye(4)[:, [1, 3]]
-    >>> optimum = solve_exactly(LeastSquares(X, Y, ridge=1.0), 2)
+    >>> optimum = solve_exactly(make_problem(X, Y, ridge=1.0), 2)
     >>> optimum.support, optimum.certificate.gap < 1e-6
     (array([1, 3]), True)
     """
@@ -221,11 +214,11 @@ class Proof(NamedTuple):
 
 def find_best(root: Root, support: Array | None, *, tol: float, max_nodes: int | None, deadline: float | None) -> Proof:
     """Search for the best panel below a root."""
-    problem, penalty = root.problem, root.penalty
-    best = Incumbent(problem, penalty, root.price)
-    ceiling = problem.null_loss + root.price * float(penalty.prices.sum())  # no panel is worse
+    problem, choice = root.problem, root.choice
+    best = Incumbent(problem, choice)
+    ceiling = problem.null_loss + choice.price_of(np.arange(choice.n_units))  # no panel is worse
     if support is not None:
-        units = _distinct(penalty.unit_of[support], root.k)
+        units = _distinct(choice.penalty.unit_of[support], root.k)
         if root.allows(units):
             best.offer(units)
 

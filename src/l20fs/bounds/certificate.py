@@ -22,35 +22,18 @@ import numpy as np
 
 from l20fs.bounds.choice import Choice
 from l20fs.bounds.cuts import Cut, LinearCut
-from l20fs.bounds.relaxation import NEGLIGIBLE, NO_ROWS
-from l20fs.bounds.size_bounds import SizeBounds, check_size, lower_bounds
-from l20fs.bounds.support import has_ridge, least_loss, least_residual, support_loss
-from l20fs.objective.least_squares import LeastSquares
+from l20fs.bounds.relaxation import NEGLIGIBLE
+from l20fs.bounds.size_bounds import SizeBounds, lower_bounds
+from l20fs.bounds.support import support_loss
+from l20fs.objective.problem import Problem
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.typing import Array
 
-__all__ = [
-    "Certificate",
-    "SizeBounds",
-    "certify_penalty",
-    "certify_selection",
-    "certify_size",
-    "check_size",
-    "conclude",
-    "has_ridge",
-    "least_loss",
-    "least_residual",
-    "lower_bounds",
-    "prove",
-    "support_loss",
-]
+__all__ = ["Certificate", "certify_penalty", "certify_selection", "certify_size", "lower_bounds", "support_loss"]
 
 #: Differences of losses that may be rounding, as a fraction of the loss without features, by the dtype of X.
 ROUNDING = {np.dtype(np.float64): NEGLIGIBLE, np.dtype(np.float32): 1e-5}
-
-#: The same where only products of the features are known, as for X in blocks of samples.
-ROUNDING_OF_PRODUCTS = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,14 +71,13 @@ class Certificate:
         return difference / self.upper_bound if difference > self.rounding else 0.0
 
 
-def rounding_of(problem: LeastSquares) -> float:
+def rounding_of(problem: Problem) -> float:
     """Return the difference of losses that may be rounding."""
-    share = ROUNDING[problem.dtype]
-    return problem.null_loss * (max(share, ROUNDING_OF_PRODUCTS) if problem.design.vectors == "features" else share)
+    return problem.null_loss * ROUNDING[problem.dtype]
 
 
 def certify_size(
-    problem: LeastSquares,
+    problem: Problem,
     k: int,
     upper_bound: float,
     *,
@@ -107,7 +89,7 @@ def certify_size(
 
     Parameters
     ----------
-    problem : LeastSquares
+    problem : Problem
         The data term, with a ridge term for bounds that are tight.
     k : int
         Maximum number of units of a panel.
@@ -127,8 +109,9 @@ def certify_size(
 
     Examples
     --------
+    >>> from l20fs.objective import make_problem
     >>> X, Y = np.diag([1.0, 2.0, 1.0, 3.0]), np.eye(4)[:, [1, 3]]
-    >>> problem = LeastSquares(X, Y, ridge=0.1)
+    >>> problem = make_problem(X, Y, ridge=0.1)
     >>> certificate = certify_size(problem, 2, support_loss(problem, np.array([1, 3])))
     >>> certificate.proved_in, certificate.proved_out, round(certificate.gap, 3)
     (array([1, 3]), array([0, 2]), 0.0)
@@ -137,14 +120,13 @@ def certify_size(
     array([1, 3])
     """
     bounds = SizeBounds(problem, tol, penalty, price, most=k)
-    check_size(problem, k, bounds.choice)
     if k < bounds.least:
         raise ValueError(f"k={k}: no panel of so few units meets the rules. Use at least {bounds.least}.")
     cuts = [bounds.solve(k).cut] if bounds.choice.n_forced < k <= bounds.largest else []
     return conclude(problem, float(bounds.lower[k]), upper_bound, {k: upper_bound}, cuts, bounds.choice)
 
 
-def certify_selection(path: SolutionPath, k: int, problem: LeastSquares, penalty: RowPenalty) -> Certificate:
+def certify_selection(path: SolutionPath, k: int, problem: Problem, penalty: RowPenalty) -> Certificate:
     """Compare the best ``k`` units of a path with a lower bound on all supports of that size.
 
     Where features have different costs, the objective is the loss plus the costs at the lambda at which they were selected.
@@ -154,7 +136,7 @@ def certify_selection(path: SolutionPath, k: int, problem: LeastSquares, penalty
     path : SolutionPath
     k : int
         Number of units.
-    problem : LeastSquares
+    problem : Problem
         The data term of the path.
     penalty : RowPenalty
         Its units, costs and constraints.
@@ -171,7 +153,7 @@ def certify_selection(path: SolutionPath, k: int, problem: LeastSquares, penalty
 
 
 def certify_penalty(
-    problem: LeastSquares, lam: float, upper_bound: float, *, tol: float = 1e-4, penalty: RowPenalty | None = None
+    problem: Problem, lam: float, upper_bound: float, *, tol: float = 1e-4, penalty: RowPenalty | None = None
 ) -> Certificate:
     """Certify ``f + lam * cost``: the gap to the minimum, and the features proved to be in or out.
 
@@ -180,7 +162,7 @@ def certify_penalty(
 
     Parameters
     ----------
-    problem : LeastSquares
+    problem : Problem
         The data term, with a ridge term for bounds that are tight.
     lam : float
         Penalty per feature, or per cost, at least 0.
@@ -198,8 +180,9 @@ def certify_penalty(
 
     Examples
     --------
+    >>> from l20fs.objective import make_problem
     >>> X, Y = np.diag([1.0, 2.0, 1.0, 3.0]), np.eye(4)[:, [1, 3]]
-    >>> problem = LeastSquares(X, Y, ridge=1.0)
+    >>> problem = make_problem(X, Y, ridge=1.0)
     >>> certificate = certify_penalty(problem, 0.05, support_loss(problem, np.array([1, 3])) + 2 * 0.05)
     >>> certificate.proved_in, certificate.proved_out, round(certificate.gap, 3)
     (array([1, 3]), array([0, 2]), 0.0)
@@ -226,29 +209,27 @@ def certify_penalty(
     return conclude(problem, float(lower.min()), upper_bound, losses, list(cuts.values()), bounds.choice)
 
 
-def _certify_costs(problem: LeastSquares, lam: float, upper_bound: float, tol: float, penalty: RowPenalty) -> Certificate:
+def _certify_costs(problem: Problem, lam: float, upper_bound: float, tol: float, penalty: RowPenalty) -> Certificate:
     """Certify ``f + lam * cost`` for units of different costs, whatever their number."""
     bounds = SizeBounds(problem, tol, penalty, lam)
-    most, cuts = bounds.choice.n_units, []
-    if bounds.largest:
-        cuts = [bounds.solve(most).cut]
+    most = bounds.choice.n_units
+    cuts = [bounds.solve(most).cut] if bounds.largest else []
     return conclude(problem, float(bounds.lower[most]), upper_bound, {most: upper_bound}, cuts, bounds.choice)
 
 
 def conclude(
-    problem: LeastSquares,
+    problem: Problem,
     lower_bound: float,
     upper_bound: float,
     losses: dict[int, float],
     cuts: list[Cut | LinearCut],
-    choice: Choice | None = None,
+    choice: Choice,
 ) -> Certificate:
     """Build the certificate.
 
     ``losses`` maps the sizes that a panel as good as ``upper_bound`` can have to its largest possible objective, of which
     ``cuts`` are the bounds.
     """
-    choice = Choice.of(problem) if choice is None else choice
     margin = rounding_of(problem)
     if not upper_bound >= lower_bound - margin:
         raise ValueError(
@@ -269,18 +250,19 @@ def conclude(
     return Certificate(lower_bound, upper_bound, choice.features_of(is_in), choice.features_of(is_out), rounding=margin)
 
 
-def prove(cut: Cut | LinearCut, k: int, loss: float, choice: Choice | None = None) -> tuple[Array, Array]:
+def prove(cut: Cut | LinearCut, k: int, loss: float, choice: Choice) -> tuple[Array, Array]:
     """Return masks of the free units in all, and in none, of the panels of at most k units that reach ``loss``.
 
     A unit is in if the panels without it are bounded above ``loss``, and out if those with it are.
 
     Examples
     --------
-    >>> prove(Cut(product=4.0, energy=2.0, scores=np.array([1.0, 3.0])), 1, loss=1.5)
+    >>> from l20fs.objective import make_problem
+    >>> choice = Choice.of(make_problem(np.eye(3)[:, :2], np.eye(3)))
+    >>> prove(Cut(product=4.0, energy=2.0, scores=np.array([1.0, 3.0])), 1, loss=1.5, choice=choice)
     (array([False,  True]), array([ True, False]))
     """
-    is_free = np.ones(len(cut.scores), dtype=bool) if choice is None else choice.is_free
-    forced = NO_ROWS if choice is None else choice.forced
+    is_free, forced = choice.is_free, choice.forced
     n_chosen, n_free = k - len(forced), int(np.count_nonzero(is_free))
     if not n_chosen:  # the forced units fill the panel
         return np.zeros_like(is_free), is_free.copy()

@@ -13,11 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from l20fs.bounds.cuts import EPS, target_storage_error
+from l20fs.bounds.cuts import EPS, storage_errors, target_storage_error
 from l20fs.bounds.node_shares import Relaxations, Shares, solve_nodes
-from l20fs.design import storage_errors
-from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.panel_rules import PanelRules
+from l20fs.objective.problem import Problem
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.typing import Array
 
@@ -53,7 +52,7 @@ class Condensed:
 
     Parameters
     ----------
-    problem : LeastSquares
+    problem : Problem
         With a ridge term.
     penalty : RowPenalty
         Units of features and their costs; its rules hold for the panels.
@@ -64,8 +63,12 @@ class Condensed:
 
     Attributes
     ----------
+    places : array of shape (n_units,)
+        Positions of the units among those of the first problem; see :meth:`among`.
     lines : array of shape (n_units + 1, n_members, n)
         Columns of the members of each unit, padded with zeros; the last unit is all padding.
+    norms, errors : arrays of shape (n_units + 1, n_members)
+        Their lengths, and upper bounds on the rounding errors of the columns as they are stored.
     targets : array of shape (n_targets, n)
     constant : float
         Loss that no candidate can explain.
@@ -73,7 +76,7 @@ class Condensed:
         Upper bounds on the rounding errors of the condensed problem, and of the losses that are computed from it.
     """
 
-    def __init__(self, problem: LeastSquares, penalty: RowPenalty, units: Array, price: float = 0.0) -> None:
+    def __init__(self, problem: Problem, penalty: RowPenalty, units: Array, price: float = 0.0) -> None:
         varies = problem.design.varies
         rows = penalty.rows_of(units)
         rows = rows[varies[rows]]
@@ -83,7 +86,7 @@ class Condensed:
         owner = np.searchsorted(units, penalty.unit_of[rows])
         place = np.arange(len(rows)) - np.searchsorted(owner, owner)
         shape = (len(units) + 1, int(place.max(initial=0)) + 1)
-        self.units, self.n_units = units, len(units)
+        self.units, self.n_units, self.places = units, len(units), np.arange(len(units))
         self.lines = np.zeros((*shape, columns.shape[1]))
         self.lines[owner, place] = columns
         self.ridge, self.null_loss = problem.ridge, problem.null_loss
@@ -98,7 +101,12 @@ class Condensed:
         self._has_upper, self._has_lower = np.isfinite(self.upper), self.lower > 0.0
         count = np.append(np.ones(self.n_units), 0.0)[None]
         self._limited = np.concatenate([count, self.rules[self._has_upper], -self.rules[self._has_lower]])
-        self._keep_errors(problem, rows, owner, place, is_whole=is_whole)
+        self.norms, self.errors = np.zeros(self.lines.shape[:2]), np.zeros(self.lines.shape[:2])
+        self.norms[owner, place] = np.sqrt(problem.design.column_energy[rows])
+        self.errors[owner, place] = storage_errors(problem.design)[rows]
+        self.target_error = target_storage_error(problem)
+        self.slack = 0.0 if is_whole else self._slack(len(rows) + problem.n_targets)
+        self.rounding = 16.0 * (self.lines.shape[2] + self.n_units) * EPS * (1.0 + self._reach()) * self.null_loss
 
     def among(self, places: Array) -> Condensed:
         """Return the problem on some of the units, ascending, and on fewer samples where they have fewer members.
@@ -107,14 +115,15 @@ class Condensed:
 
         Examples
         --------
-        >>> problem = LeastSquares(np.eye(5)[:, :4], np.eye(5), ridge=1.0)
+        >>> from l20fs.objective import make_problem
+        >>> problem = make_problem(np.eye(5)[:, :4], np.eye(5), ridge=1.0)
         >>> whole = Condensed(problem, RowPenalty.plain(4), np.arange(4))
         >>> part = whole.among(np.array([1, 3]))
         >>> part.units, np.allclose(part.losses(np.array([[0, 1]])), whole.losses(np.array([[1, 3]])))
         (array([1, 3]), True)
         """
         part, kept = copy(self), np.append(places, self.n_units)
-        part.units, part.n_units = self.units[places], len(places)
+        part.units, part.n_units, part.places = self.units[places], len(places), self.places[places]
         part.lines, part.norms, part.errors = self.lines[kept], self.norms[kept], self.errors[kept]
         part.prices, part.rules, part._limited = self.prices[kept], self.rules[:, kept], self._limited[:, kept]
         n_rows, n_targets = len(places) * self.lines.shape[1], len(self.targets)
@@ -141,18 +150,6 @@ class Condensed:
         rounding, reach = 16.0 * (n_terms + 8) * EPS, self._reach()
         return rounding * self.null_loss * (4.0 + 2.0 * np.sqrt(reach) + reach)
 
-    def _keep_errors(self, problem: LeastSquares, rows: Array, owner: Array, place: Array, *, is_whole: bool) -> None:
-        """Set upper bounds on the rounding errors of the columns, and of the losses of all panels together."""
-        self.norms, self.errors = np.zeros(self.lines.shape[:2]), np.zeros(self.lines.shape[:2])
-        self.norms[owner, place] = np.sqrt(problem.design.column_energy[rows])
-        self.errors[owner, place] = storage_errors(problem.design, rows)
-        self.target_error = target_storage_error(problem)
-        self.slack = 0.0
-        self.rounding = 16.0 * (self.lines.shape[2] + self.n_units) * EPS * (1.0 + self._reach()) * self.null_loss
-        if not is_whole:  # from an orthogonal factorisation, or from inner products of the columns
-            n_samples = problem.design.n_samples if problem.design.vectors == "features" else 0
-            self.slack = self._slack(len(rows) + problem.n_targets + n_samples)
-
     def losses(self, panels: Array) -> Array:
         """Return the losses of panels with the same number of units, (n_panels, size)."""
         n_panels, size = panels.shape
@@ -162,10 +159,6 @@ class Condensed:
         gram += self.ridge * np.eye(width)
         moments = lines @ self.targets.T
         return self.null_loss - 0.5 * np.einsum("nrt,nrt->n", moments, np.linalg.solve(gram, moments))
-
-    def price_of(self, panels: Array) -> Array:
-        """Return the prices of panels."""
-        return self.prices[panels].sum(axis=1)
 
     def bound(self, states: Array, working: Array, shares: Array, k: int, *, tol: float, target: float) -> NodeBounds:
         """Bound the objective of the panels of nodes from below.

@@ -9,7 +9,7 @@ import numpy as np
 
 from l20fs.bounds.branch_and_bound import Root, find_best
 from l20fs.bounds.relaxation import NEGLIGIBLE
-from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.problem import Problem
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.typing import Array
 
@@ -82,7 +82,7 @@ class _Found:
 
 
 def enumerate_panels(
-    problem: LeastSquares,
+    problem: Problem,
     k: int,
     *,
     eps: float,
@@ -99,7 +99,7 @@ def enumerate_panels(
 
     Parameters
     ----------
-    problem : LeastSquares
+    problem : Problem
         The data term, with a ridge term.
     k : int
         Number of units of a panel: features, or groups of features.
@@ -124,8 +124,9 @@ def enumerate_panels(
 
     Examples
     --------
+    >>> from l20fs.objective import make_problem
     >>> X, Y = np.diag([1.0, 2.0, 2.0, 3.0]), np.eye(4)[:, [1, 2, 3]]
-    >>> found = enumerate_panels(LeastSquares(X, Y, ridge=1.0), 2, eps=0.0)
+    >>> found = enumerate_panels(make_problem(X, Y, ridge=1.0), 2, eps=0.0)
     >>> found.panels.tolist(), found.is_complete
     ([[1, 3], [2, 3]], True)
     """
@@ -165,7 +166,7 @@ def enumerate_panels(
     if not is_near.all():  # the best panel was not known at first
         panels, losses = panels[is_near], losses[is_near]
         n_panels, counts = len(panels), np.bincount(panels.ravel(), minlength=len(counts))
-    every = np.zeros(root.penalty.n_units, dtype=np.int64)
+    every = np.zeros(root.choice.n_units, dtype=np.int64)
     every[condensed.units] = counts
     return Enumeration(
         panels=condensed.units[panels],

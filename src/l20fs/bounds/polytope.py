@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -12,60 +12,11 @@ from l20fs.typing import Array
 MISSED, LEAST_UNIT = 1e-6, 1e-3
 
 
-class Polytope(NamedTuple):
-    """Allowed shares of the units that are not forced, and their prices.
-
-    Attributes
-    ----------
-    n_chosen : int
-        Largest sum of the shares.
-    weights : array of shape (n_rules, n_units), optional
-        Rules for these units alone: the contribution of the forced ones is already taken off the limits.
-    lower, upper : arrays of shape (n_rules,)
-        Limits of the rules, infinite where there is none.
-    prices : array of shape (n_units,), optional
-        Prices of the units, at least 0.
-    """
-
-    n_chosen: int
-    weights: Array | None = None
-    lower: Array | None = None
-    upper: Array | None = None
-    prices: Array | None = None
-
-    def sides(self, n_units: int) -> Sides | None:
-        """Return the limits that shares can miss; None if a rule cannot be met on its own."""
-        n_chosen, prices = min(self.n_chosen, n_units), self.prices
-        weights = np.empty((0, n_units)) if self.weights is None else self.weights
-        lower = np.empty(0) if self.lower is None else self.lower
-        upper = np.empty(0) if self.upper is None else self.upper
-        sizes = np.abs(weights).max(axis=1, initial=LEAST_UNIT)
-        ascending, slack = np.sort(weights, axis=1), MISSED * sizes
-        largest = np.maximum(ascending[:, n_units - n_chosen :], 0.0).sum(axis=1)
-        least = np.minimum(ascending[:, :n_chosen], 0.0).sum(axis=1)
-        if np.any(largest < lower - slack) or np.any(least > upper + slack):
-            return None
-        is_equal = (upper - lower <= slack) & (largest > least)
-        above, below = np.flatnonzero((largest > upper) | is_equal), np.flatnonzero((least < lower) & ~is_equal)
-        rules = np.concatenate([above, below])
-        factors = np.repeat([1.0, -1.0], [len(above), len(below)]) / sizes[rules]
-        limits = factors * np.concatenate([upper[above], lower[below]])
-        is_free = prices is None and not len(rules)
-        return Sides(
-            n_chosen,
-            np.zeros(n_units) if prices is None else prices,
-            np.vstack([np.ones(n_units), factors[:, None] * weights[rules]]),
-            np.append(float(n_chosen), limits),
-            np.concatenate([[is_free], is_equal[above], np.zeros(len(below), dtype=bool)]),
-            rules,
-            factors,
-        )
-
-
 class Sides(NamedTuple):
     """Limits ``weights @ z <= limits``, or equalities where ``is_rigid``: of the sum of the shares, and of rules.
 
-    Multipliers of the sides times ``factors`` are those of the rules with the numbers ``rules``.
+    ``prices`` are those of the units, at least 0. Multipliers of the sides times ``factors`` are those of the rules with the
+    numbers ``rules``, of ``n_rules``.
     """
 
     n_chosen: int
@@ -75,6 +26,46 @@ class Sides(NamedTuple):
     is_rigid: Array
     rules: Array
     factors: Array
+    n_rules: int
+
+    @classmethod
+    def of(cls, n_chosen: int, weights: Array, lower: Array, upper: Array, prices: Array | None = None) -> Self | None:
+        """Return the limits of units beside the forced ones; None if a rule cannot be met on its own.
+
+        Parameters
+        ----------
+        n_chosen : int
+            Largest sum of the shares.
+        weights : array of shape (n_rules, n_units)
+            Rules for these units alone: the contribution of the forced ones is already taken off the limits.
+        lower, upper : arrays of shape (n_rules,)
+            Limits of the rules, infinite where there is none.
+        prices : array of shape (n_units,), optional
+        """
+        n_units = weights.shape[1]
+        n_chosen = min(n_chosen, n_units)
+        sizes = np.abs(weights).max(axis=1, initial=LEAST_UNIT)
+        ascending, slack = np.sort(weights, axis=1), MISSED * sizes
+        most = np.maximum(ascending[:, n_units - n_chosen :], 0.0).sum(axis=1)
+        least = np.minimum(ascending[:, :n_chosen], 0.0).sum(axis=1)
+        if np.any(most < lower - slack) or np.any(least > upper + slack):
+            return None
+        is_equal = (upper - lower <= slack) & (most > least)
+        above, below = np.flatnonzero((most > upper) | is_equal), np.flatnonzero((least < lower) & ~is_equal)
+        rules = np.concatenate([above, below])
+        factors = np.repeat([1.0, -1.0], [len(above), len(below)]) / sizes[rules]
+        limits = factors * np.concatenate([upper[above], lower[below]])
+        is_free = prices is None and not len(rules)
+        return cls(
+            n_chosen,
+            np.zeros(n_units) if prices is None else prices,
+            np.vstack([np.ones(n_units), factors[:, None] * weights[rules]]),
+            np.append(float(n_chosen), limits),
+            np.concatenate([[is_free], is_equal[above], np.zeros(len(below), dtype=bool)]),
+            rules,
+            factors,
+            len(lower),
+        )
 
     @property
     def is_free(self) -> bool:
@@ -94,19 +85,22 @@ class Sides(NamedTuple):
 
     def load(self, slopes: Array, multipliers: Array) -> float:
         """Return an upper bound on the sum of the slopes over all allowed shares."""
-        if len(multipliers) == 1:
-            return heaviest(slopes, self.n_chosen)
         left = slopes - multipliers[1:] @ self.weights[1:]
         return float(multipliers[1:] @ self.limits[1:]) + heaviest(left, self.n_chosen)
 
 
-def heaviest(scores: Array, n: int) -> float:
-    """Return the sum of the ``n`` largest scores that are positive.
+def largest(scores: Array, n: int) -> Array:
+    """Return the ``n`` largest scores in any order, or all of them, with 0 for negative ones.
 
     Examples
     --------
-    >>> heaviest(np.array([3.0, -1.0, 2.0, 5.0]), 2), heaviest(np.array([3.0, -1.0, 2.0]), 5)
-    (8.0, 5.0)
+    >>> np.sort(largest(np.array([3.0, -1.0, 2.0, 5.0]), 2)), largest(np.array([3.0, -1.0, 2.0]), 5)
+    (array([3., 5.]), array([3., 0., 2.]))
     """
-    largest = np.partition(scores, len(scores) - n)[len(scores) - n :] if 0 < n < len(scores) else scores[: max(n, 0)]
-    return float(np.maximum(largest, 0.0).sum())
+    first = len(scores) - n
+    return np.maximum(np.partition(scores, first)[first:] if 0 < n < len(scores) else scores[: max(n, 0)], 0.0)
+
+
+def heaviest(scores: Array, n: int) -> float:
+    """Return the sum of the ``n`` largest scores that are positive."""
+    return float(largest(scores, n).sum())

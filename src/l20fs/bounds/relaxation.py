@@ -17,13 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from l20fs.bounds.choice import NO_ROWS, Choice
-from l20fs.bounds.cuts import Cut, LinearCut, measure, measure_fit
+from l20fs.bounds.choice import Choice
+from l20fs.bounds.cuts import Cut, LinearCut, measure_fit
 from l20fs.bounds.shares import WorkingSet, solve_shares
-from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.problem import Problem
 from l20fs.typing import Array
-
-__all__ = ["NEGLIGIBLE", "NO_ROWS", "Cut", "Relaxed", "bound_support", "measure", "relax"]
 
 #: Limit of the loop, which is not reached: 18 working sets are the most on the paper's data sets.
 MAX_WORKING_SETS = 60
@@ -51,23 +49,14 @@ class Relaxed(NamedTuple):
     cut: Cut | LinearCut
 
 
-def relax(
-    problem: LeastSquares,
-    k: int,
-    *,
-    start: Array,
-    tol: float,
-    choice: Choice | None = None,
-    forced: Array = NO_ROWS,
-    is_free: Array | None = None,
-) -> Iterator[Relaxed]:
-    """Solve the relaxation over the panels of at most k units that contain ``forced``, by working sets.
+def relax(problem: Problem, k: int, *, start: Array, tol: float, choice: Choice) -> Iterator[Relaxed]:
+    """Solve the relaxation over the panels of at most k units, by working sets.
 
     The iterator ends when ``bound`` is within ``tol`` of ``value``; the caller may stop earlier.
 
     Parameters
     ----------
-    problem : LeastSquares
+    problem : Problem
         With a ridge term.
     k : int
         Maximum number of units, at least the number of forced ones.
@@ -75,31 +64,27 @@ def relax(
         Units of the first working set; those that are not free are left out.
     tol : float
         Relative accuracy.
-    choice : Choice, optional
-        Panels that compete, with their prices and rules; by default all sets of features.
-    forced : array
-        Further units that are in every panel.
-    is_free : mask of shape (n_units,), optional
-        Other units that may be in a panel; by default all that are free in ``choice``.
+    choice : Choice
+        Panels that compete, with their prices and rules.
 
     Examples
     --------
-    >>> problem = LeastSquares(np.eye(3), np.eye(3), ridge=1.0)
-    >>> *_, last = relax(problem, 1, start=np.arange(3), tol=1e-6)
+    >>> from l20fs.objective import make_problem
+    >>> problem = make_problem(np.eye(3), np.eye(3), ridge=1.0)
+    >>> *_, last = relax(problem, 1, start=np.arange(3), tol=1e-6, choice=Choice.of(problem))
     >>> last.shares.round(3), round(last.bound, 4), round(last.value, 4)
     (array([0.333, 0.333, 0.333]), 0.6667, 0.6667)
     """
-    choice = (Choice.of(problem) if choice is None else choice).narrowed(forced, is_free)
-    choice = choice.narrowed(NO_ROWS, choice.candidates)
+    choice = choice.among_candidates()
     n_forced, n_chosen = choice.n_forced, k - choice.n_forced
     units, scores = start[choice.is_free[start]], np.zeros(choice.n_units)
-    n_entering = max(ENTERING_IN_BLOCKS if problem.design.location == "blocks" else ENTERING, min(n_chosen, MOST_ENTERING))
+    n_entering = max(least_entering(problem), min(n_chosen, MOST_ENTERING))
     for _ in range(MAX_WORKING_SETS):
         working_units = np.concatenate([choice.forced, units])
         rows, unit_of_row = choice.rows_of(working_units)
         working_set = WorkingSet.of(problem, rows, unit_of_row=unit_of_row, n_forced=n_forced)
         # More exact than tol, so that a remaining gap is due to units that are missing from the working set.
-        point = solve_shares(working_set, choice.polytope(units, n_chosen), 0.2 * tol)
+        point = solve_shares(working_set, choice.sides(units, n_chosen), 0.2 * tol)
         if point is None:
             missing = choice.feasible_units(n_chosen, scores)
             if missing is None or not len(np.setdiff1d(missing, units)):
@@ -110,16 +95,21 @@ def relax(
         measured, reduced = choice.by_unit(measure_fit(problem, rows, point.weights)), choice.reduced_costs(point)
         cut = choice.cut_with(measured, reduced, k)
         scores = np.where(choice.is_free, measured.scores - reduced.costs, 0.0)
-        bound = float(cut.bound(choice.load(cut.scores, k)))
+        bound = float(cut.bound(choice.loads_by_size(cut.scores, k)[-1]))
         shares = point.shares[n_forced:]
         value = point.value
         if choice.prices is not None:
             value += choice.price_of(choice.forced) + float(shares @ choice.prices[units])
         yield Relaxed(bound, value, units, shares, cut)
-        least_share = 0.01 if choice.rules is None else 1e-6
+        least_share = 1e-6 if choice.rules.n_rules else 0.01
         units, is_complete = _next_working_set(units, shares > least_share, scores, n_chosen, n_entering)
         if is_complete or value - bound <= tol * value + NEGLIGIBLE * problem.null_loss:
             return
+
+
+def least_entering(problem: Problem) -> int:
+    """Return how many units enter a working set at least."""
+    return ENTERING_IN_BLOCKS if problem.design.matrix.is_in_blocks else ENTERING
 
 
 def _next_working_set(units: Array, is_used: Array, scores: Array, n_chosen: int, n_entering: int) -> tuple[Array, bool]:
@@ -134,17 +124,3 @@ def _next_working_set(units: Array, is_used: Array, scores: Array, n_chosen: int
         entering = entering[np.argpartition(outside[entering], -n_entering)[-n_entering:]]
     staying = units[is_used | (inside > 0.9 * price)]
     return np.concatenate([staying, entering]), not len(entering)
-
-
-def bound_support(problem: LeastSquares, rows: Array) -> float:
-    """Return a lower bound on the loss of the features ``rows``, below it by little more than rounding.
-
-    Examples
-    --------
-    >>> problem = LeastSquares(np.eye(3), np.eye(3), ridge=1.0)
-    >>> round(bound_support(problem, np.array([0])), 6), round(bound_support(problem, np.arange(3)), 6)
-    (0.75, 0.4)
-    """
-    point = WorkingSet.of(problem, rows).at(np.ones(len(rows)))
-    cut = measure_fit(problem, rows, point.weights, alone=True)
-    return float(cut.bound(cut.scores.sum()))

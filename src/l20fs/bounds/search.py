@@ -61,24 +61,6 @@ class Node(NamedTuple):
     n_tries: int = 0
 
 
-class Local(NamedTuple):
-    """Problem on the units that some nodes may still use: those at ``places`` of all candidates.
-
-    The ``states`` of its units are 1 if they are forced, -1 if they are excluded and 0 if they are free, one row per node.
-    """
-
-    problem: Condensed
-    places: Array
-
-    def states_of(self, nodes: list[Node]) -> Array:
-        """Return the states of the units in each node."""
-        states = np.full((len(nodes), len(self.places)), -1, dtype=np.int8)
-        for state, node in zip(states, nodes, strict=True):
-            state[np.searchsorted(self.places, node.free)] = 0
-            state[np.searchsorted(self.places, node.forced)] = 1
-        return states
-
-
 #: Receives panels, (n_panels, size) positions of candidates, with their objectives.
 Collect = Callable[[Array, Array], None]
 
@@ -109,7 +91,7 @@ class Search:
         offer: Collect | None = None,
     ) -> None:
         self.problem, self.k = condensed, k
-        self._local = Local(condensed, np.arange(condensed.n_units))
+        self._local = condensed
         self.target, self.collect, self.offer = target, collect, offer
         self.open: list[tuple[float, int, Node]] = []
         self._ticket = count()  # nodes of equal bounds are visited in the order of their creation
@@ -149,7 +131,11 @@ class Search:
     def visit(self, batch: list[Node]) -> None:
         """Close, enumerate or split nodes."""
         local = self._localised(batch)
-        states, is_possible = self.propagate(local.problem, local.states_of(batch))
+        states = np.full((len(batch), local.n_units), -1, dtype=np.int8)
+        for state, node in zip(states, batch, strict=True):
+            state[np.searchsorted(local.places, node.free)] = 0
+            state[np.searchsorted(local.places, node.forced)] = 1
+        states, is_possible = self.propagate(local, states)
         waiting = []
         for number in np.flatnonzero(is_possible):
             forced, free = (local.places[states[number] == value] for value in (1, 0))
@@ -160,19 +146,21 @@ class Search:
         if waiting:
             self.bound(local, [batch[number] for number in waiting], states[waiting])
 
-    def _localised(self, batch: list[Node]) -> Local:
+    def _localised(self, batch: list[Node]) -> Condensed:
         """Return the problem on the units that any node may use: the last one, if it is not much larger."""
         is_used = np.zeros(self.problem.n_units, dtype=bool)
         for node in batch:
             is_used[node.forced] = is_used[node.free] = True
         n_used, before = int(np.count_nonzero(is_used)), self._local.places
         if 0 < n_used < NARROWER * len(before) or np.count_nonzero(is_used[before]) < n_used:
-            places = np.flatnonzero(is_used)
-            self._local = Local(self.problem.among(places), places)
+            self._local = self.problem.among(np.flatnonzero(is_used))
         return self._local
 
     def propagate(self, problem: Condensed, states: Array) -> tuple[Array, Array]:
-        """Return the states with what the rules force or exclude, and a mask of the nodes that hold any panel."""
+        """Return the states with what the rules force or exclude, and a mask of the nodes that hold any panel.
+
+        A state, one row per node, is 1 for a unit that is forced, -1 for one that is excluded and 0 for a free one.
+        """
         rules, lower, upper = problem.rules[:, :-1], problem.lower, problem.upper
         is_possible = np.ones(len(states), dtype=bool)
         while True:
@@ -204,7 +192,7 @@ class Search:
         allowed = self._allowed(panels)
         panels, losses = panels[allowed], losses[allowed]
         if len(panels):
-            self.collect(panels, losses + self.problem.price_of(panels))
+            self.collect(panels, losses + self.problem.prices[panels].sum(axis=1))
 
     def _allowed(self, panels: Array) -> Array:
         """Return a mask of the panels that meet the rules."""
@@ -222,11 +210,11 @@ class Search:
             order = np.lexsort((found.adjusted[number], z))[::-1]
             panel = places[order[: self.k]][None]
             if self.offer is not None and (z[order[: self.k]] >= 0.0).all() and self._allowed(panel).all():
-                self.offer(panel, self.problem.losses(panel) + self.problem.price_of(panel))
+                self.offer(panel, self.problem.losses(panel) + self.problem.prices[panel].sum(axis=1))
 
-    def bound(self, local: Local, nodes: list[Node], states: Array) -> None:
+    def bound(self, problem: Condensed, nodes: list[Node], states: Array) -> None:
         """Bound nodes, and close or split them."""
-        (problem, places), target = local, self.target()
+        places, target = problem.places, self.target()
         working, shares = np.zeros(states.shape, dtype=bool), np.zeros(states.shape)
         for number, node in enumerate(nodes):
             there = np.searchsorted(places, node.working_set)

@@ -1,10 +1,10 @@
 r"""Shares of a working set of units: the convex relaxation of the best subset problem, by an interior-point method.
 
 A *unit* is a feature, or a group of features that are selected together. With z the shares of the units, from 0 to 1, and
-:math:`\mu_j` the ridge of feature j,
+:math:`\mu` the ridge,
 
 .. math:: \min_z \; \tfrac12 \langle \tilde Y, M_z \tilde Y\rangle + p^T z
-    \quad\text{with}\quad M_z = \Bigl(I + \sum_j \frac{z_{u(j)}}{\mu_j} \tilde x_j \tilde x_j^T\Bigr)^{-1}
+    \quad\text{with}\quad M_z = \Bigl(I + \sum_j \frac{z_{u(j)}}{\mu} \tilde x_j \tilde x_j^T\Bigr)^{-1}
 
 over the shares in [0, 1] whose sum is at most ``n_chosen`` and that meet the linear rules :math:`l \le R z \le u`, with
 prices p of the units. The shares of the forced units are 1.
@@ -16,13 +16,13 @@ multipliers stay bounded.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.linalg import lapack
 
-from l20fs.bounds.polytope import MISSED, Polytope, Sides, heaviest
-from l20fs.objective.least_squares import LeastSquares
+from l20fs.bounds.polytope import MISSED, Sides, heaviest
+from l20fs.objective.problem import Problem
 from l20fs.typing import Array
 
 #: Limit of the Newton steps for one penalty, which is not reached: 13 are the most on the paper's data sets.
@@ -47,16 +47,11 @@ class Point(NamedTuple):
     weights, pulls : arrays of shape (n_targets, n_rows)
         Weights of the rows, and their products with ``A = Y~ - X~ W``.
     scores : array of shape (n_units,)
-        Sum of ``||x_j' A||^2 / 2 mu_j`` over the rows of each unit: minus the derivatives of the value.
+        Sum of ``||x_j' A||^2 / 2 mu`` over the rows of each unit: minus the derivatives of the value.
     factor : array of shape (n_rows, n_rows)
         Triangular factor of the kernel K, see :meth:`WorkingSet.at`.
-    price : float
-        Multiplier of the sum of the shares.
     above, below : arrays of shape (n_rules,)
         Multipliers of the upper and lower limits of the rules, at least 0; one of the two is 0.
-    excess : float
-        Largest decrease of a linear model of the objective over the allowed shares: ``value`` plus the prices of the shares
-        minus ``excess`` bounds the minimum from below.
     """
 
     shares: Array
@@ -65,10 +60,8 @@ class Point(NamedTuple):
     pulls: Array
     scores: Array
     factor: Array
-    price: float = 0.0
     above: Array = np.empty(0)
     below: Array = np.empty(0)
-    excess: float = 0.0
 
 
 class WorkingSet:
@@ -80,8 +73,7 @@ class WorkingSet:
         Inner products of the rows: features of X~, ordered by unit.
     moments : array of shape (n_targets, n_rows)
         Their products with the targets.
-    ridge : float or array of shape (n_rows,)
-        Ridge of all rows, or of each.
+    ridge : float
     null_loss : float
         Loss without features.
     unit_of_row : array of shape (n_rows,), optional
@@ -101,18 +93,13 @@ class WorkingSet:
         self,
         gram: Array,
         moments: Array,
-        ridge: Any,
+        ridge: float,
         null_loss: float,
         *,
         unit_of_row: Array | None = None,
         n_forced: int = 0,
     ) -> None:
-        self._divisors: Array | None = None  # of columns with ridges of their own, whose common ridge is then 1
-        if np.ndim(ridge):
-            self._divisors = np.sqrt(np.asarray(ridge))
-            gram, moments = gram / np.outer(self._divisors, self._divisors), moments / self._divisors
-            ridge = 1.0
-        self.gram, self.moments, self.ridge, self.null_loss = gram, moments, float(ridge), null_loss
+        self.gram, self.moments, self.ridge, self.null_loss = gram, moments, ridge, null_loss
         self.n_forced, self.n_units = n_forced, len(gram)
         self._unit_of_row: Array | None = None
         self._first_free = n_forced
@@ -122,8 +109,9 @@ class WorkingSet:
             self._first_free = int(np.searchsorted(unit_of_row, n_forced))
 
     @classmethod
-    def of(cls, problem: LeastSquares, rows: Array, *, unit_of_row: Array | None = None, n_forced: int = 0) -> Self:
+    def of(cls, problem: Problem, rows: Array, *, unit_of_row: Array | None = None, n_forced: int = 0) -> Self:
         """Return the working set of some features of a problem."""
+        problem.design.matrix.hold([rows])  # they are read again for the cut
         moments, gram = problem.normal_equations(rows)
         return cls(gram, moments, problem.ridge, problem.null_loss, unit_of_row=unit_of_row, n_forced=n_forced)
 
@@ -149,8 +137,6 @@ class WorkingSet:
         scores = np.einsum("ij,ij->j", pulls, pulls) / (2.0 * self.ridge)
         if self._unit_of_row is not None:
             scores = np.add.reduceat(scores, self._starts)
-        if self._divisors is not None:
-            weights, pulls = weights / self._divisors, pulls * self._divisors
         return Point(shares, value, weights, pulls, scores, factor)
 
     def curvature(self, point: Point) -> Array:
@@ -160,7 +146,7 @@ class WorkingSet:
         and :math:`Z^{1/2} X^T M_z X Z^{1/2} = \mu I - \mu^2 K^{-1}`.
         """
         free = slice(self._first_free, None)
-        pulls = point.pulls[:, free] if self._divisors is None else point.pulls[:, free] / self._divisors[free]
+        pulls = point.pulls[:, free]
         among = (pulls.T @ pulls).T
         curvature = -lapack.dpotri(point.factor)[0][free, free] * among
         curvature.T.flat[:: len(among) + 1] += np.diagonal(among) / self.ridge
@@ -171,7 +157,7 @@ class WorkingSet:
         return np.add.reduceat(np.add.reduceat(curvature, starts, axis=0), starts, axis=1)
 
 
-def solve_shares(working_set: WorkingSet, polytope: Polytope, tol: float) -> Point | None:
+def solve_shares(working_set: WorkingSet, sides: Sides | None, tol: float) -> Point | None:
     """Minimise over the shares of a working set; return None if no shares meet the rules.
 
     The objective of the result is exact to ``tol`` times itself.
@@ -179,41 +165,29 @@ def solve_shares(working_set: WorkingSet, polytope: Polytope, tol: float) -> Poi
     Examples
     --------
     >>> items = WorkingSet(np.eye(3), np.array([[3.0, 2.0, 1.0]]), ridge=1.0, null_loss=7.0)
-    >>> solve_shares(items, Polytope(1), tol=1e-6).shares.round(3)
+    >>> third, free = np.array([[0.0, 0.0, 1.0]]), np.array([np.inf])
+    >>> solve_shares(items, Sides.of(1, third, np.array([0.0]), free), tol=1e-6).shares.round(3)
     array([0.8, 0.2, 0. ])
-    >>> with_the_last = Polytope(1, np.array([[0.0, 0.0, 1.0]]), np.array([1.0]), np.array([np.inf]))
-    >>> solve_shares(items, with_the_last, tol=1e-6).shares.round(3)
+    >>> solve_shares(items, Sides.of(1, third, np.array([1.0]), free), tol=1e-6).shares.round(3)
     array([0., 0., 1.])
     """
-    n_free = working_set.n_units - working_set.n_forced
-    sides = polytope.sides(n_free)
     if sides is None:
         return None
-    if sides.n_chosen == 0 or (n_free <= polytope.n_chosen and sides.is_free):
-        shares = np.concatenate([np.ones(working_set.n_forced), np.full(n_free, 1.0 if polytope.n_chosen else NOTHING)])
-        return _finished(working_set.at(shares), polytope, sides, np.zeros(len(sides.limits)))
-    for penalty in PENALTIES:
-        found = _minimise(working_set, sides, penalty, tol)
-        if found is None:
-            return None
-        point, multipliers = found
-        if sides.missed(point.shares[working_set.n_forced :]).max(initial=0.0) <= MISSED:
-            break
-    return _finished(point, polytope, sides, multipliers)
-
-
-def _finished(point: Point, polytope: Polytope, sides: Sides, multipliers: Array) -> Point:
-    """Return a point with the multipliers of the rules, and its excess."""
-    by_rule = np.zeros(0 if polytope.lower is None else len(polytope.lower))
+    n_free, multipliers = len(sides.prices), np.zeros(len(sides.limits))
+    if sides.n_chosen == 0 or (n_free <= sides.n_chosen and sides.is_free):
+        share = 1.0 if sides.n_chosen else NOTHING
+        point = working_set.at(np.concatenate([np.ones(working_set.n_forced), np.full(n_free, share)]))
+    else:
+        for penalty in PENALTIES:
+            found = _minimise(working_set, sides, penalty, tol)
+            if found is None:
+                return None
+            point, multipliers = found
+            if sides.missed(point.shares[working_set.n_forced :]).max(initial=0.0) <= MISSED:
+                break
+    by_rule = np.zeros(sides.n_rules)
     np.add.at(by_rule, sides.rules, multipliers[1:] * sides.factors)
-    free = slice(len(point.shares) - len(sides.prices), None)
-    slopes = point.scores[free] - sides.prices
-    return point._replace(
-        price=float(multipliers[0]),
-        above=np.maximum(by_rule, 0.0),
-        below=np.maximum(-by_rule, 0.0),
-        excess=sides.load(slopes, multipliers) - float(point.shares[free] @ slopes),
-    )
+    return point._replace(above=np.maximum(by_rule, 0.0), below=np.maximum(-by_rule, 0.0))
 
 
 def _minimise(working_set: WorkingSet, sides: Sides, penalty: float, tol: float) -> tuple[Point, Array] | None:
@@ -239,7 +213,10 @@ def _minimise(working_set: WorkingSet, sides: Sides, penalty: float, tol: float)
     units = np.stack([z, 1.0 - z, np.maximum(price - slopes, spread), np.maximum(slopes - price, spread)])
     multipliers = np.where(sides.is_rigid, 0.0, np.minimum(spread, 0.5 * most))
     multipliers[0] = min(max(price, spread), 0.5 * float(most[0]))
-    limits = _started(sides.limits - sides.weights @ z, multipliers - least, most - multipliers, spread)
+    gaps, from_least, from_most = sides.limits - sides.weights @ z, multipliers - least, most - multipliers
+    kept = spread / from_least
+    missed = np.maximum(spread / from_most, kept - gaps)
+    limits = np.stack([np.maximum(gaps + missed, kept), missed, from_least, from_most])  # a sum that is rounded may be 0
     for _ in range(MAX_NEWTON_STEPS):
         # The largest decrease of a linear model of the value; the bound of the working set is value^2 / (value + excess).
         excess = sides.load(slopes, multipliers) - float(z @ slopes)
@@ -262,13 +239,6 @@ def _minimise(working_set: WorkingSet, sides: Sides, penalty: float, tol: float)
         point = working_set.at(np.concatenate([forced, z]))
         slopes = point.scores[free] - prices
     return point, multipliers
-
-
-def _started(gaps: Array, from_least: Array, from_most: Array, complementarity: float) -> Array:
-    """Return the first distances of the sides, from the ``gaps`` between the shares and their limits."""
-    kept = complementarity / from_least
-    missed = np.maximum(complementarity / from_most, kept - gaps)
-    return np.stack([np.maximum(gaps + missed, kept), missed, from_least, from_most])  # a sum that is rounded may be 0
 
 
 def _newton_step(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from l20fs.bounds.choice import Choice
+from l20fs.bounds.choice import NO_ROWS, Choice
 from l20fs.bounds.cuts import Cut, LinearCut, measure_fit
-from l20fs.bounds.relaxation import ENTERING, ENTERING_IN_BLOCKS, NEGLIGIBLE, NO_ROWS, Relaxed, relax
+from l20fs.bounds.relaxation import NEGLIGIBLE, Relaxed, least_entering, relax
 from l20fs.bounds.shares import WorkingSet
 from l20fs.bounds.support import has_ridge, least_loss, least_residual
-from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.problem import Problem
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.typing import Array
 
@@ -22,7 +22,7 @@ class SizeBounds:
 
     Parameters
     ----------
-    problem : LeastSquares
+    problem : Problem
         The data term, with a ridge term for bounds that are tight.
     tol : float
         Relative accuracy to which a relaxation is solved.
@@ -47,14 +47,15 @@ class SizeBounds:
 
     Examples
     --------
-    >>> bounds = SizeBounds(LeastSquares(np.eye(3), np.eye(3), ridge=1.0), tol=1e-6)
+    >>> from l20fs.objective import make_problem
+    >>> bounds = SizeBounds(make_problem(np.eye(3), np.eye(3), ridge=1.0), tol=1e-6)
     >>> round(bounds.solve(2).value, 4), bounds.lower.round(4)
     (0.5, array([1.    , 0.6667, 0.5   , 0.4   ]))
     """
 
     def __init__(
         self,
-        problem: LeastSquares,
+        problem: Problem,
         tol: float,
         penalty: RowPenalty | None = None,
         price: float = 0.0,
@@ -64,11 +65,15 @@ class SizeBounds:
         self.problem, self.tol, self.largest = problem, tol, 0
         self.choice = choice = Choice.of(problem, penalty, price)
         self.least = choice.least_size()
-        most = choice.n_units if most is None else min(max(most, choice.n_forced), choice.n_units)
+        most = choice.n_units if most is None else most
+        if not max(1, choice.n_forced) <= most <= choice.n_units:
+            raise ValueError(
+                f"k={most} is outside {max(1, choice.n_forced)} to {choice.n_units}, the number of "
+                f"{'units' if choice.penalty.has_groups else 'features'}. Use a k in this range."
+            )
         self.lower = np.full(most + 1, choice.price_of(choice.forced))
-        self.lower[: choice.n_forced + 1] += problem.null_loss
-        if choice.n_forced:
-            self.lower[: choice.n_forced + 1] += self._included_loss() - problem.null_loss
+        included = choice.rows_of(choice.forced)[0]
+        self.lower[: choice.n_forced + 1] += least_loss(problem, np.sort(included)) if len(included) else problem.null_loss
         every = np.flatnonzero(choice.candidates)
         rows, _ = choice.rows_of(np.concatenate([choice.forced, every]))
         are_few = len(rows) <= 2 * LARGEST_SIZE
@@ -83,14 +88,10 @@ class SizeBounds:
         if self.least > choice.n_forced:
             self.lower[: self.least] = np.inf
 
-    def _included_loss(self) -> float:
-        return least_loss(self.problem, np.sort(self.choice.rows_of(self.choice.forced)[0]))
-
     def solve(self, k: int) -> Relaxed:
         """Solve the relaxation for k units and tighten the bounds of all sizes."""
         # Sizes are mostly solved in order: the working set of the last one is a good start.
-        n_more = ENTERING_IN_BLOCKS if self.problem.design.location == "blocks" else ENTERING
-        n_rows = min(min(k, LARGEST_SIZE) + n_more, self.choice.n_units)
+        n_rows = min(min(k, LARGEST_SIZE) + least_entering(self.problem), self.choice.n_units)
         start = np.union1d(self._working_set, np.argpartition(self._scores, -n_rows)[-n_rows:])
         for relaxed in relax(self.problem, k, start=start, tol=self.tol, choice=self.choice):
             if relaxed.bound == np.inf:
@@ -111,7 +112,7 @@ class SizeBounds:
 
 
 def lower_bounds(
-    problem: LeastSquares, k_max: int, *, tol: float = 1e-3, penalty: RowPenalty | None = None, price: float = 0.0
+    problem: Problem, k_max: int, *, tol: float = 1e-3, penalty: RowPenalty | None = None, price: float = 0.0
 ) -> Array:
     """Return lower bounds on the loss of the best k units for k = 0 to ``k_max``.
 
@@ -120,7 +121,7 @@ def lower_bounds(
 
     Parameters
     ----------
-    problem : LeastSquares
+    problem : Problem
         The data term, with a ridge term for bounds that are tight.
     k_max : int
         Largest number of units.
@@ -140,20 +141,18 @@ def lower_bounds(
 
     Examples
     --------
-    >>> problem = LeastSquares(np.eye(3), np.eye(3), ridge=1.0)
+    >>> from l20fs.objective import make_problem
+    >>> problem = make_problem(np.eye(3), np.eye(3), ridge=1.0)
     >>> lower_bounds(problem, 3).round(3)
     array([1.   , 0.667, 0.5  , 0.4  ])
     >>> lower_bounds(problem, 2, penalty=RowPenalty(np.array([0, 1, 1]), np.ones(2))).round(3)
     array([1.   , 0.533, 0.4  ])
     """
     bounds = SizeBounds(problem, tol, penalty, price, most=k_max)
-    check_size(problem, k_max, bounds.choice)
     first, last = max(bounds.least, bounds.choice.n_forced), min(k_max, bounds.largest)
     if last < first:
         return bounds.lower[: k_max + 1]
-    values = {first: bounds.solve(first).value if first > bounds.choice.n_forced else float(bounds.lower[first])}
-    if last > first:
-        values[last] = bounds.solve(last).value
+    values = {k: bounds.solve(k).value if k > bounds.choice.n_forced else float(bounds.lower[k]) for k in (first, last)}
     spans = [(first, last)]
     while spans:
         low, high = spans.pop()
@@ -166,11 +165,3 @@ def lower_bounds(
             values[middle] = bounds.solve(middle).value
             spans += [(low, middle), (middle, high)]
     return bounds.lower[: k_max + 1]
-
-
-def check_size(problem: LeastSquares, k: int, choice: Choice | None = None) -> None:
-    """Raise an error for a number of features, or of units, outside the problem."""
-    most, least = (problem.n_features, 1) if choice is None else (choice.n_units, max(1, choice.n_forced))
-    counted = "features" if most == problem.n_features else "units"
-    if not least <= k <= most:
-        raise ValueError(f"k={k} is outside {least} to {most}, the number of {counted}. Use a k in this range.")

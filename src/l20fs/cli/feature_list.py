@@ -20,7 +20,7 @@ from l20fs.evaluation.preprocessing import Preprocessing
 from l20fs.evaluation.validation import Validation, validate_classes, validate_numbers
 from l20fs.inputs.targets import encode_targets, weights_of_targets
 from l20fs.objective import make_problem
-from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.problem import Problem
 from l20fs.objective.ridge import ridge_on
 from l20fs.typing import Array
 
@@ -131,7 +131,7 @@ def inspect_list(samples: Samples, rows: list[int]) -> ListReport:
     )
 
 
-def problem_of(samples: Samples) -> LeastSquares:
+def problem_of(samples: Samples) -> Problem:
     """Return the least-squares problem that L20Selector solves with its defaults."""
     defaults = L20Classifier().get_params()
     targets = encode_targets(samples.y, samples.task)

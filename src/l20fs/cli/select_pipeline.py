@@ -60,8 +60,6 @@ def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str
         nested = cross_validate_choice(selector, samples, predictions, metric, options)
     stability = None
     if options.stability:
-        if shared is not None:
-            shared.expect([])  # no further folds: halves need the memory of what is kept for them
         with log.step():
             stability = resample(selector, k, samples, options)
     atlas = None
@@ -204,7 +202,7 @@ def fit_and_validate(
         _, possible = possible_sizes(selector, samples.X, encode_targets(samples.y, selector.task), names)
         k = min(max(k, possible.least), possible.most)
         selector.set_params(n_features_to_select=k)
-    X = shared_file(selector, samples, targets, options)
+    X = shared_file(selector, samples)
     with log.step(), log_of_blocks(samples.X), working("Fit to all samples"):
         units = fit(selector, samples, X)
     if k > len(units):
@@ -214,15 +212,11 @@ def fit_and_validate(
     return Search(selector, units, k, rule, predictions, shared=X)
 
 
-def shared_file(selector: BaseSelector, samples: Samples, targets: TargetSummary, options: SelectOptions) -> Part | None:
+def shared_file(selector: BaseSelector, samples: Samples) -> Part | None:
     """Return a file that is read in blocks so that the fit and the folds share their passes; None for any other X."""
     if not (selector.takes_parts and samples.preprocess is None and is_blocks(samples.X)):
         return None
-    shared = share_samples(samples.X)
-    if targets.n_folds(samples.groups) > 1:
-        folds = targets.folds(samples.groups, seed=options.seed)
-        shared.expect([*(fold.train for fold in folds), np.arange(len(samples.y))])
-    return shared
+    return share_samples(samples.X)
 
 
 def check_options(samples: Samples, options: SelectOptions, targets: TargetSummary) -> None:

@@ -21,7 +21,8 @@ from l20fs.compare.methods import BASELINE, Method
 from l20fs.compare.splits import inner_folds, random_split
 from l20fs.data.readers import DataError
 from l20fs.data.readers.table import Unprepared
-from l20fs.evaluation.engine import Samples, fit_quietly, select
+from l20fs.design import finish
+from l20fs.evaluation.engine import Samples, walk_selection
 from l20fs.evaluation.folds import Fold
 from l20fs.evaluation.metrics import METRICS, Metric, find_metric
 from l20fs.evaluation.parallel import results_of
@@ -221,6 +222,8 @@ def evaluate_fit(fit: Fit, data: Dataset, settings: Settings) -> list[tuple[Any,
         X = _scaled(X, train, scale_rule(X[train], data.y[train], data.task, settings.scale))
         if "scale" in selector.get_params():
             selector.set_params(scale="none")  # once is enough
+    if not data.has_labels and "task" in selector.get_params():
+        selector.set_params(task="regression")  # whole numbers are no labels
     nuisances = data.nuisances if has_fit_parameter(selector, "adjust_for") else None
     samples = Samples(X, data.y, nuisances=nuisances)
     parts = samples.part(train), samples.part(test)
@@ -228,7 +231,7 @@ def evaluate_fit(fit: Fit, data: Dataset, settings: Settings) -> list[tuple[Any,
         warnings.simplefilter("ignore", ConvergenceWarning)
         try:
             wanted = [None if size == NONZERO else size for size in sizes]
-            selection = select(selector, parts[0], wanted, fit=fit_quietly if data.has_labels else _fit_to_numbers)
+            selection = finish(walk_selection(selector, parts[0] if data.has_labels else _standardised(parts[0]), wanted))
         except ValueError as error:
             where = f"split {fit.split}" if fit.fold is None else f"fold {fit.fold} of split {fit.split}"
             raise ValueError(f"{method.label}, {where}: {error} Leave the method out, or correct the data.") from error
@@ -244,12 +247,9 @@ def evaluate_fit(fit: Fit, data: Dataset, settings: Settings) -> list[tuple[Any,
     return rows
 
 
-def _fit_to_numbers(selector: Any, train: Samples) -> None:
-    """Fit a selector to numbers in units of their deviation: penalties of some methods are relative to that of y."""
-    deviation = float(train.y.std()) or 1.0
-    if "task" in selector.get_params():
-        selector.set_params(task="regression")  # whole numbers are no labels
-    fit_quietly(selector, replace(train, y=(train.y - train.y.mean()) / deviation))
+def _standardised(train: Samples) -> Samples:
+    """Return samples with numbers in units of their deviation: penalties of some methods are relative to that of y."""
+    return replace(train, y=(train.y - train.y.mean()) / (float(train.y.std()) or 1.0))
 
 
 def scale_rule(X: Array, y: Array, task: Literal["classification", "regression"], scale: Scale) -> str:

@@ -1,81 +1,19 @@
-"""Centre and divisor of each column of a design, and the rules that choose the divisors."""
+"""Rules for the divisor of each column."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from l20fs.design.moments import Moments, centre, powers_of_two
-from l20fs.design.tolerances import refuse_huge_values, refuse_overflow
-from l20fs.inputs.devices import namespace_of
+from l20fs.design.moments import centred_on_first, measure
+from l20fs.inputs.devices import as_numpy, namespace_of
 from l20fs.typing import Array, Scale
 
 #: ``scale="auto"`` is ``"moderated"`` if the 95th percentile of the deviations is at most this many times the 5th: features
 #: in one unit. docs/defaults.md has the measurements.
 COMPARABLE_RATIO = 50.0
-
-#: Returns the deviations that sorting those of the features that vary would put at some places.
-Ordered = Callable[[list[int]], Array]
-
-#: Columns of float32 with deviations between 2**-30 and 2**30 are stored without a unit: their digits do not underflow.
-SAFE_EXPONENT_SINGLE = 30
-
-
-class ColumnScale(NamedTuple):
-    """Mean, scale and energy of the columns of X~, which are ``(x - mean - rest) / scale``.
-
-    ``rest`` is the rounding error of the mean. ``energy`` is the squared norm of a column of X~, 0 if it is constant,
-    ``deviation`` the standard deviation of the column of X, and ``rule`` the rule that chose the scale; ``"given"`` for an
-    array.
-    """
-
-    mean: Array
-    rest: Array
-    scale: Array
-    varies: Array
-    energy: Array
-    deviation: Array
-    rule: str
-
-    @classmethod
-    def of(cls, found: Moments, scale: Scale | Array, dtype: np.dtype[Any]) -> ColumnScale:
-        """Scale columns by their moments; raise an error for values that are too large."""
-        refuse_overflow(found.length)
-        rest = found.rest if found.offset.any() else found.offset
-        return cls.of_lengths(found.length, found.varies, found.weight, scale, dtype, mean=found.mean, rest=rest)
-
-    @classmethod
-    def of_lengths(
-        cls,
-        length: Array,
-        varies: Array,
-        weight: Any,
-        scale: Scale | Array,
-        dtype: np.dtype[Any],
-        *,
-        mean: Array,
-        rest: Array,
-        ordered: Ordered | None = None,
-    ) -> ColumnScale:
-        """Scale columns by the norms of the centred columns; raise an error if their squares would overflow."""
-        deviation = length / np.sqrt(weight)
-        rule, divisors = divisors_of(scale, deviation, varies, ordered)
-        if rule == "zscore":
-            return cls(mean, rest, divisors, varies, varies * weight, deviation, rule)
-        refuse_overflow(divisors)
-        with np.errstate(over="ignore"):
-            refuse_huge_values(deviation / divisors, dtype)
-            return cls(mean, rest, divisors, varies, np.square(length / divisors), deviation, rule)
-
-    def factors(self, units: Array) -> Array | None:
-        """Return the factors of centred columns stored in these units, 0 for a constant one; None if all are 1."""
-        if self.varies.all() and np.array_equal(self.scale, units):
-            return None
-        return np.where(self.varies, units / self.scale, 0.0)
 
 
 def checked_scale(scale: Scale | Array, n_features: int) -> Scale | Array:
@@ -99,32 +37,7 @@ def checked_scale(scale: Scale | Array, n_features: int) -> Scale | Array:
     return divisors
 
 
-def ordered_here(values: Array, places: list[int]) -> Array:
-    """Return the values that sorting would put at some places.
-
-    Examples
-    --------
-    >>> ordered_here(np.array([3.0, 1.0, 2.0]), [0, 2])
-    array([1., 3.])
-    """
-    return np.partition(values, places)[places]
-
-
-def leading_places(n_values: int) -> list[int]:
-    """Return the places of the 5th percentile, of the two values in the middle and of the 95th percentile.
-
-    Examples
-    --------
-    >>> leading_places(42)
-    [2, 20, 21, 39]
-    """
-    last = n_values - 1
-    return [math.floor(0.05 * last), last // 2, (last + 1) // 2, math.ceil(0.95 * last)]
-
-
-def divisors_of(
-    scale: Scale | Array, deviation: Any, varies: Any, ordered: Ordered | None = None, n_varying: int | None = None
-) -> tuple[str, Any]:
+def divisors_of(scale: Scale | Array, deviation: Any, varies: Any) -> tuple[str, Any]:
     """Return the rule that was used, and the divisor of each feature; of NumPy, or of the library of the deviations.
 
     ``"zscore"``: its deviation. ``"moderated"``: its deviation plus the median of the deviations of the features that vary,
@@ -144,23 +57,32 @@ def divisors_of(
     xp = namespace_of(deviation)
     if scale == "none":
         return scale, xp.ones_like(deviation)
-    n_varying = int(np.count_nonzero(varies)) if n_varying is None else n_varying
-    if scale == "zscore" or not n_varying:
-        return "moderated" if scale == "auto" else scale, xp.where(varies, deviation, xp.ones_like(deviation))
-    if ordered is None:
-        ordered = partial(ordered_here, deviation if n_varying == len(deviation) else deviation[varies])
-    low, *middle, high = ordered(leading_places(n_varying)).tolist()
-    if scale == "auto" and not high / COMPARABLE_RATIO <= low:
-        return "zscore", xp.where(varies, deviation, xp.ones_like(deviation))
-    with np.errstate(over="ignore"):  # raised as an error by the caller
-        return "moderated", deviation + 0.5 * sum(middle)
+    if scale != "zscore":
+        low, median, high = _percentiles(deviation, varies)
+        if scale == "moderated" or not high > COMPARABLE_RATIO * low:
+            with np.errstate(over="ignore"):  # raised as an error by the caller
+                return "moderated", deviation + median if median else xp.ones_like(deviation)
+    return "zscore", xp.where(varies, deviation, xp.ones_like(deviation))
 
 
-def storage_units(found: Moments, dtype: np.dtype[Any]) -> Array:
-    """Return powers of two in which centred columns can be stored in ``dtype`` without underflow or overflow."""
-    if dtype == np.float64:
-        return found.unit
-    return np.where(found.varies, powers_of_two(found.deviation, SAFE_EXPONENT_SINGLE), 1.0)
+def _percentiles(deviation: Any, varies: Any) -> tuple[float, float, float]:
+    """Return the 5th percentile, the median and the 95th of the deviations of features that vary; 0 if none does."""
+    if namespace_of(deviation) is np:
+        own = deviation if varies.all() else deviation[varies]
+        n_constant = 0
+    else:  # sorted there: constant features come first
+        xp = namespace_of(deviation)
+        n_constant = deviation.shape[0] - int(xp.sum(xp.astype(varies, xp.int64)))
+        own = xp.sort(xp.where(varies, deviation, xp.zeros_like(deviation)))
+    last = own.shape[0] - n_constant - 1
+    if last < 0:
+        return 0.0, 0.0, 0.0
+    places = [math.floor(0.05 * last), last // 2, (last + 1) // 2, math.ceil(0.95 * last)]
+    if isinstance(own, np.ndarray):
+        found = np.partition(own, places)[places]
+    else:
+        found = as_numpy(namespace_of(own).stack([own[n_constant + place] for place in places]))
+    return float(found[0]), 0.5 * float(found[1] + found[2]), float(found[3])
 
 
 def scaled(X: Array, scale: Scale | Array, weights: Array | None = None) -> Array:
@@ -173,12 +95,6 @@ def scaled(X: Array, scale: Scale | Array, weights: Array | None = None) -> Arra
     >>> scaled(np.array([[1.0, 5.0], [2.0, 5.0]]), "zscore").tolist()
     [[-1.0, 0.0], [1.0, 0.0]]
     """
-    copy = np.array(X, dtype=np.float64)
-    found = centre(copy, X, weights)
-    columns = ColumnScale.of(found, scale, copy.dtype)
-    factors = columns.factors(found.unit)
-    if factors is not None:
-        copy *= factors
-    if weights is not None:
-        copy /= np.sqrt(weights)[:, None]
-    return copy
+    found = measure(X, weights)
+    values, _ = centred_on_first(np.asarray(X, dtype=np.float64), weights, np)
+    return np.where(found.varies, values / divisors_of(scale, found.deviation, found.varies)[1], 0.0)

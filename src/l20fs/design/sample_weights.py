@@ -43,17 +43,16 @@ class SampleWeights:
         self.root: Array | None = None
         self.share: Array | None = None
         self.n_counted = self._n_samples = n_samples
-        self.total, self.largest_root = float(n_samples), 1.0
+        self.total = float(n_samples)
         if values is not None:
             self.values = checked_weights(values, n_samples)
             # A sample that weighs less than the rounding error of another one changes no sum: its weight becomes 0.
             self.values[self.values < np.finfo(np.float64).eps * self.values.max()] = 0.0
             self.root = np.sqrt(self.values)
             self.n_counted = int(np.count_nonzero(self.values))
-            with np.errstate(over="ignore"):  # raised as an error by make_design
+            with np.errstate(over="ignore"):  # raised as an error by the problem
                 self.total = float(self.values.sum())
             self.share = self.values / self.total
-            self.largest_root = float(self.root.max())
         self.nuisances = nuisances
         self.basis = None if nuisances is None else self._independent(nuisances)
 

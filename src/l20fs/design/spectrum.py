@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import eigvalsh
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from l20fs.design.tiles import blocks
+from l20fs.design.driver import GramRequest
+from l20fs.design.matrix import BLOCK_ELEMENTS
 from l20fs.typing import Array
 
 if TYPE_CHECKING:
-    from l20fs.design.base import Design
+    from l20fs.design.standardised import Design
 
 #: Up to this size the largest eigenvalue is computed exactly, from a Gram matrix.
 EXACT = 256
@@ -24,27 +24,18 @@ def largest_eigenvalue(design: Design) -> float:
     n_samples, n_features = design.n_samples, design.n_features
     size = min(n_samples, n_features)
     if size > EXACT:
-        return largest_eigenvalue_by_lanczos(design)
-    gram = np.zeros((size, size))
-    if n_samples <= n_features:
-        for block in blocks(n_features, n_samples):
-            part = design.take(np.arange(block.start, block.stop), slice(None))
-            gram += part @ part.T
+        # The eigenvector sought is in the range of X~, and so are all vectors on the way.
+        return lanczos_bound(lambda vector: design.twice(vector.reshape(1, -1))[0], n_samples)
+    if n_samples > n_features:
+        (products,) = GramRequest.answer(design.matrix, [GramRequest(design, np.arange(n_features))])
+        gram = design.place.fetch(products)
     else:
-        for block in blocks(n_samples, n_features):
-            part = design.take(np.arange(n_features), block)
-            gram += part.T @ part
-    return float(eigvalsh(gram, subset_by_index=[size - 1, size - 1])[0])
-
-
-def largest_eigenvalue_by_lanczos(design: Design) -> float:
-    """Bound the largest eigenvalue of ``X~ X~.T`` from above by 1.01 times a Lanczos value of accuracy 1 %."""
-    every = np.arange(design.n_features)
-    # A design may rely on a residual that sums to zero; so does the eigenvector sought.
-    return lanczos_bound(
-        lambda vector: design.push(every, design.pull(design.sample_weights.centred(vector.reshape(1, -1))))[0],
-        design.n_samples,
-    )
+        gram = np.zeros((size, size))
+        step = 16 * BLOCK_ELEMENTS // n_samples
+        for start in range(0, n_features, step):
+            columns = design.columns(np.arange(start, min(start + step, n_features)))
+            gram += columns.T @ columns
+    return float(np.linalg.eigvalsh(gram)[-1])
 
 
 def lanczos_bound(multiply: Callable[[Array], Array], size: int) -> float:

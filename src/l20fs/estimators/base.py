@@ -85,7 +85,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     takes_device_arrays: ClassVar[bool] = False
     #: Whether X may come in blocks: a Dask array, or a file larger than memory.
     takes_blocks: ClassVar[bool] = False
-    #: Whether X may be a part of samples that several fits share (:mod:`l20fs.design.parts`).
+    #: Whether X may be a part of samples that several fits share (:mod:`l20fs.design.samples`).
     takes_parts: ClassVar[bool] = False
     #: Whether values of any size are fine, as they are where only their order or bins count.
     takes_any_size: ClassVar[bool] = False

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import closing
-from functools import partial
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,7 +10,7 @@ import scipy.sparse as sp
 
 from l20fs.blocks import is_blocks
 from l20fs.blocks.passes import dense_entries
-from l20fs.design import SampleWeights
+from l20fs.design import SampleWeights, share_samples
 from l20fs.evaluation.engine import Samples, dense_columns, evaluate
 from l20fs.evaluation.folds import Fold, make_folds
 from l20fs.evaluation.judges import OwnPredictions
@@ -132,23 +130,20 @@ def calibrations_of_search(
     return Calibrations.of_folds(of_sizes, unseen.values, codes[unseen.samples], gain_of(folds, len(codes)), of_samples)
 
 
-def folded_calibrations(model: L20Classifier, X: Any, targets: Targets, fit: Callable[..., object]) -> Calibrations:
-    """Return the calibrations of the rules on 1, 2, ... units by the folds of ``calibration``, which select anew.
-
-    ``fit`` is called with the names of the features, an unfitted model and samples.
-    """
+def folded_calibrations(model: L20Classifier, X: Any, targets: Targets) -> Calibrations:
+    """Return the calibrations of the rules on 1, 2, ... units by the folds of ``calibration``, which select anew."""
     codes = targets.codes
     assert codes is not None
-    X = X.tocsr() if sp.issparse(X) else X  # of which samples can be taken
+    X = share_samples(X.tocsr() if sp.issparse(X) else X)  # of which samples can be taken
     folds = make_folds(model.calibration, X, codes, None, classify=True)
     sizes = range(max(1, model.path_.least_size), model.path_.largest_refit + 1)
     unfitted = type(model)(**model.get_params(deep=False) | {"calibration": None})
     names = getattr(model, "feature_names_in_", None)
     truth = Outputs(codes, targets.Y.shape[1])
     judges: dict[str, Any] = {"": OwnPredictions("labels", np.arange(truth.n_classes))}
-    samples = Samples(X, codes, targets.sample_weight, nuisances=targets.nuisances)
-    with closing(evaluate([unfitted], samples, folds, sizes, judges, fit=partial(fit, names), one_ranking=True)) as results:
-        responses: list[Any] = [judged.by_judge[""] for judged in results]
+    samples = Samples(X, codes, targets.sample_weight, names=names, nuisances=targets.nuisances, n_targets=truth.n_classes)
+    results = evaluate([unfitted], samples, folds, sizes, judges, one_ranking=True)
+    responses: list[Any] = [judged.by_judge[""] for judged in results]
     found = calibrations_of_search(sizes, OutOfFold.of(responses, truth, "labels", folds, None), 0, targets, folds)
     assert found is not None
     return found

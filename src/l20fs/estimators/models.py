@@ -20,18 +20,17 @@ from l20fs.defaults import (
     DEFAULT_SCALE,
     DEFAULT_SOLVER,
 )
-from l20fs.design import Scale
+from l20fs.design import Part, Scale, Walk
 from l20fs.estimators.calibration import folded_calibrations, leave_one_out
 from l20fs.estimators.frames import without_frame
 from l20fs.estimators.predictor import Predictor, Scored, beside
 from l20fs.estimators.selector import L20Selector, Loss
-from l20fs.evaluation.engine import Samples
 from l20fs.inputs.devices import Place, as_numpy, is_device_array
 from l20fs.inputs.panel_constraints import Constraints
-from l20fs.inputs.targets import Targets, numeric_targets, with_weights
+from l20fs.inputs.targets import Targets, numeric_targets
 from l20fs.inputs.validation import refuse_foreign_array, refuse_odd_tensor, refuse_other_width
 from l20fs.objective.class_scatter import class_scatter
-from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.problem import Problem
 from l20fs.objective.stage import Stage
 from l20fs.prediction.calibration import Calibration, Calibrations
 from l20fs.prediction.linear_rule import decide
@@ -44,18 +43,6 @@ class _Model(Predictor, L20Selector):
 
     #: Whether y has one dimension, and hence the weights too: labels have a row of weights in any case.
     _is_flat = False
-
-    def _fit_validated(self, names: Array | None, samples: Samples) -> Self:
-        """Fit to some samples of an X that was validated as a whole, with the names of its features."""
-        self.check_parameters()
-        self.n_features_in_ = samples.X.shape[1]
-        if names is not None:
-            self.feature_names_in_ = names
-        targets = with_weights(self._encode(samples.y), samples.sample_weight)
-        self._learn(samples.X, targets._replace(nuisances=samples.nuisances))
-        if names is not None:
-            del self.feature_names_in_  # from here on it sees arrays
-        return self
 
     def _apply(self, X: Any) -> Any:
         """Return the values of the rule at the samples, (n_samples, n_targets), where X is."""
@@ -80,6 +67,8 @@ class _Model(Predictor, L20Selector):
 
     def _columns(self, X: Any, rows: Array) -> Any:
         """Return a few columns of a valid X in memory."""
+        if isinstance(X, Part):
+            return X[:, rows]
         kinds: dict[str, Any] = {"accept_sparse": ["csr", "csc"], "dtype": [np.float64, np.float32]}
         X = without_frame(self, X)
         if not comes_in_blocks(X, self.max_memory):
@@ -125,11 +114,6 @@ class _Model(Predictor, L20Selector):
 def _detached(X: Any) -> Any:
     """Return an array of which torch records no gradients."""
     return X.detach() if hasattr(X, "detach") else X
-
-
-def fit_part(names: Array | None, model: _Model, samples: Samples) -> Any:
-    """Fit a model to some samples of an X that was validated as a whole, with the names of its features."""
-    return model._fit_validated(names, samples)
 
 
 def calibrate(model: L20Classifier, calibration: Any, calibrations: Calibrations) -> None:
@@ -239,8 +223,8 @@ class L20Classifier(Scored, ClassifierMixin, _Model):
         )
         self.calibration = calibration
 
-    def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
-        super()._learn(X, targets, **extra)
+    def _walk(self, X: Any, targets: Targets) -> Walk[None]:
+        yield from super()._walk(X, targets)
         self._calibrations = None
         if self.calibration is None:
             return
@@ -249,9 +233,9 @@ class L20Classifier(Scored, ClassifierMixin, _Model):
             found = leave_one_out(self.path_, self._scatter, X, targets, getattr(self, "sample_weights_", None))
             self._calibrations = found.calibrations()
         else:
-            self._calibrations = folded_calibrations(self, X, targets, fit_part)
+            self._calibrations = folded_calibrations(self, X, targets)
 
-    def _keep_model(self, problem: LeastSquares, targets: Targets) -> None:
+    def _keep_model(self, problem: Problem, targets: Targets) -> None:
         rows = self.path_.support(self.path_.largest_refit)
         self._scatter = class_scatter(problem, rows, targets, self.class_weight)
 

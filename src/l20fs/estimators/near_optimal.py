@@ -11,16 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from l20fs.blocks import comes_in_blocks
-from l20fs.bounds.certificate import has_ridge, support_loss
 from l20fs.bounds.enumeration import Enumeration, enumerate_panels
+from l20fs.bounds.support import has_ridge, support_loss
+from l20fs.design import Walk, finish
 from l20fs.estimators.panel_atlas import PanelAtlas
-from l20fs.inputs.devices import as_numpy
 from l20fs.inputs.validation import check_number
-from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.problem import Problem
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
-from l20fs.solvers.active_sets import RowActiveSet, make_active_set
+from l20fs.solvers.active_set import ActiveSet
 from l20fs.solvers.greedy import swap
+from l20fs.solvers.groups import make_active_set
 from l20fs.typing import Array
 
 #: Without an eps of the user's, the search begins with the first of these and goes on while time and numbers allow.
@@ -91,7 +92,7 @@ def refuse_without_atlas(loss: str, X: Any, max_memory: int | str | None) -> Non
         raise ValueError("near_optimal is not available for X in blocks. Load X into memory.")
 
 
-def refuse_other_samples(path: SolutionPath, problem: LeastSquares) -> None:
+def refuse_other_samples(path: SolutionPath, problem: Problem) -> None:
     """Raise an error for samples that are not those of the fit."""
     pairs = ((path.x_mean, problem.design.mean), (path.x_scale, problem.design.scale), (path.y_mean, problem.y_mean))
     if not all(ours.shape == theirs.shape and np.allclose(ours, theirs, rtol=1e-6) for ours, theirs in pairs):
@@ -102,13 +103,13 @@ def refuse_other_samples(path: SolutionPath, problem: LeastSquares) -> None:
 
 
 def find_panels(
-    problem: LeastSquares, penalty: RowPenalty, units: Array, limits: SearchLimits, names: Array | None = None
+    problem: Problem, penalty: RowPenalty, units: Array, limits: SearchLimits, names: Array | None = None
 ) -> PanelAtlas:
     """List all panels whose loss is at most ``1 + eps`` times that of the best.
 
     Parameters
     ----------
-    problem : LeastSquares
+    problem : Problem
         The data term, with a ridge term.
     penalty : RowPenalty
         Units of features, those that are included or excluded, and the rules that a panel must meet.
@@ -126,8 +127,9 @@ def find_panels(
 
     Examples
     --------
+    >>> from l20fs.objective import make_problem
     >>> X, Y = np.diag([1.0, 2.0, 1.0, 3.0]), np.eye(4)[:, [1, 3]]
-    >>> problem, penalty = LeastSquares(X, Y, ridge=1.0), RowPenalty.plain(4)
+    >>> problem, penalty = make_problem(X, Y, ridge=1.0), RowPenalty.plain(4)
     >>> find_panels(problem, penalty, np.array([0, 1]), SearchLimits(0.01, 10, None)).panels
     array([[1, 3]])
     """
@@ -149,7 +151,7 @@ def find_panels(
             len(units),
             eps=eps,
             penalty=penalty,
-            support=_rows_of(penalty, units),
+            support=np.sort(penalty.rows_of(units)),
             max_panels=limits.max_panels,
             time_limit=None if limits.seconds is None else max(0.0, deadline - time.monotonic()),
         )
@@ -182,7 +184,7 @@ def find_panels(
     )
 
 
-def refuse_weak_ridge(problem: LeastSquares) -> None:
+def refuse_weak_ridge(problem: Problem) -> None:
     """Raise an error for a problem without a ridge term, for which there are no bounds."""
     if not has_ridge(problem):
         raise ValueError(
@@ -191,17 +193,18 @@ def refuse_weak_ridge(problem: LeastSquares) -> None:
         )
 
 
-def better_panel(problem: LeastSquares, penalty: RowPenalty, units: Array) -> Array:
+def better_panel(problem: Problem, penalty: RowPenalty, units: Array) -> Array:
     """Return the better of a panel and of what exchanges find at its size.
 
     Examples
     --------
+    >>> from l20fs.objective import make_problem
     >>> X, Y = np.diag([1.0, 2.0, 1.0, 3.0]), np.eye(4)[:, [1, 3]]
-    >>> better_panel(LeastSquares(X, Y, ridge=1.0), RowPenalty.plain(4), np.array([0, 1]))
+    >>> better_panel(make_problem(X, Y, ridge=1.0), RowPenalty.plain(4), np.array([0, 1]))
     array([1, 3])
     """
     k = len(units)
-    path = swap(problem, k, sizes=[k], penalty=penalty)
+    path = finish(swap(problem, k, sizes=[k], penalty=penalty))
     other = np.union1d(penalty.unit_of[path.stage_rows(-1)], penalty.included)
     if len(other) < k or not (penalty.rules is None or penalty.rules.allows(other)):
         return units
@@ -209,15 +212,11 @@ def better_panel(problem: LeastSquares, penalty: RowPenalty, units: Array) -> Ar
     return min(panels, key=lambda panel: _loss(problem, penalty, panel))
 
 
-def _loss(problem: LeastSquares, penalty: RowPenalty, units: Array) -> float:
-    return support_loss(problem, _rows_of(penalty, units))
+def _loss(problem: Problem, penalty: RowPenalty, units: Array) -> float:
+    return support_loss(problem, np.sort(penalty.rows_of(units)))
 
 
-def _rows_of(penalty: RowPenalty, units: Array) -> Array:
-    return np.flatnonzero(np.isin(penalty.unit_of, units))
-
-
-def loss_noise(problem: LeastSquares, penalty: RowPenalty, units: Array) -> float:
+def loss_noise(problem: Problem, penalty: RowPenalty, units: Array) -> float:
     r"""Return the difference of losses that the samples cannot tell from zero, as a share of the loss of a panel.
 
     It is the median, over the neighbours S' of the panel S, of the standard error of h(S) - h(S'): a neighbour has the best
@@ -229,7 +228,7 @@ def loss_noise(problem: LeastSquares, penalty: RowPenalty, units: Array) -> floa
 
     Parameters
     ----------
-    problem : LeastSquares
+    problem : Problem
         The data term.
     penalty : RowPenalty
         Units of features, and the rules that a panel must meet.
@@ -243,40 +242,42 @@ def loss_noise(problem: LeastSquares, penalty: RowPenalty, units: Array) -> floa
 
     Examples
     --------
+    >>> from l20fs.objective import make_problem
     >>> random = np.random.default_rng(0)
     >>> X = random.standard_normal((100, 4))
-    >>> problem = LeastSquares(X, X[:, :1] + random.standard_normal((100, 1)), ridge=1.0)
+    >>> problem = make_problem(X, X[:, :1] + random.standard_normal((100, 1)), ridge=1.0)
     >>> 0.05 < loss_noise(problem, RowPenalty.plain(4), np.array([0])) < 0.2
     True
     """
-    active = make_active_set(problem, units, penalty)
-    errors, loss = _sample_errors(active), active.loss
-    sample_weight = problem.design.sample_weights.values
-    spreads = [_spread(errors - others, sample_weight) for others in _errors_of_neighbours(active)]
+    active = make_active_set(problem, penalty)
+    errors, *others = finish(_errors_with_neighbours(active, units))
+    loss, sample_weight = active.loss, problem.design.sample_weights.values
+    spreads = [_spread(errors - those, sample_weight) for those in others]
     return float(np.median(spreads)) / loss if spreads and loss > 0.0 else 0.0
 
 
-def _errors_of_neighbours(active: RowActiveSet) -> list[Array]:
-    """Return the squared errors of the samples for each panel with the best other unit in place of one."""
-    rules, found = active.penalty.rules, []
+def _errors_with_neighbours(active: ActiveSet, units: Array) -> Walk[list[Array]]:
+    """Return the squared errors of the samples for a panel, and for each with the best other unit in place of one."""
+    yield from active.start(units)
+    rules, found = active.penalty.rules, [_sample_errors(active)]
     for _ in range(active.n_fixed, len(active)):
         leaves = active.units[active.n_fixed]
-        active.remove(active.n_fixed)
-        gains = as_numpy(active.gains())
+        yield from active.remove(active.n_fixed)
+        gains = active.place.fetch(active.gains()).copy()
         gains[leaves] = 0.0
         for enters in np.argsort(-gains, kind="stable")[: np.count_nonzero(gains)].tolist():
             if rules is None or rules.allows([*active.units, enters]):
-                active.add(enters)
+                yield from active.add(enters)
                 found.append(_sample_errors(active))
-                active.remove(len(active) - 1)
+                yield from active.remove(len(active) - 1)
                 break
-        active.add(leaves)
+        yield from active.add(leaves)
     return found
 
 
-def _sample_errors(active: RowActiveSet) -> Array:
+def _sample_errors(active: ActiveSet) -> Array:
     """Return half the squared error of each sample."""
-    residual = as_numpy(active.residual)
+    residual = active.problem.residual(np.array(active.rows, dtype=np.intp), active.weights())
     return 0.5 * np.einsum("ij,ij->j", residual, residual)
 
 

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_X_y
 
 from l20fs.blocks import as_blocks, columns_of, comes_in_blocks, is_blocks, is_dask
-from l20fs.design import Part
+from l20fs.design import Part, finish
 from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.calibration import leave_one_out
 from l20fs.estimators.frames import without_frame
@@ -32,7 +32,7 @@ from l20fs.inputs.nuisances import with_nuisances
 from l20fs.inputs.targets import Targets, weights_of_targets, with_weights
 from l20fs.inputs.validation import refuse_other_width, validate_device_input, validate_input
 from l20fs.objective.class_scatter import class_scatter
-from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.problem import Problem, make_problem
 from l20fs.prediction.calibration import Calibration
 from l20fs.prediction.discriminant import ClassScatter
 from l20fs.prediction.linear_rule import LinearRule
@@ -59,9 +59,9 @@ class Training:
 
     columns: Any
     targets: Targets
-    problem: LeastSquares
+    problem: Problem
     #: The problem with the weights of the scatter within classes, which differ from those of a robust fit.
-    scatter_problem: LeastSquares
+    scatter_problem: Problem
     class_weight: Any
     ridge: float
 
@@ -298,7 +298,7 @@ def learn(selector: BaseSelector, X: Any, targets: Targets, features: Array, oth
     chosen = np.concatenate([features, others])
     if not isinstance(selector, L20Selector):
         columns = as_dense(read_columns(X, chosen))
-        problem = LeastSquares(
+        problem = make_problem(
             columns,
             targets.Y,
             ridge=ridge,
@@ -310,7 +310,7 @@ def learn(selector: BaseSelector, X: Any, targets: Targets, features: Array, oth
     columns = columns.tocsc().astype(np.float64) if sp.issparse(columns) and is_blocks(X) else as_dense(columns)
     path = selector.path_
     is_robust = selector.loss == "l21"
-    problem = LeastSquares(
+    problem = make_problem(
         columns,
         targets.Y,
         scale=path.x_scale[chosen],
@@ -327,11 +327,12 @@ def learn(selector: BaseSelector, X: Any, targets: Targets, features: Array, oth
     refuse_other_data(problem, path.x_mean[chosen], path.y_mean, feature_names(selector)[chosen])
     scatter_problem = problem
     if is_robust:
-        scatter_problem = problem.reweighted(bounded_weights(selector.sample_weights_, targets.sample_weight))
+        weights = bounded_weights(selector.sample_weights_, targets.sample_weight)
+        scatter_problem = finish(problem.reweighted(weights))
     return Training(columns, targets, problem, scatter_problem, selector.class_weight, float(path.ridge))
 
 
-def refuse_other_data(problem: LeastSquares, x_mean: Array, y_mean: Array, names: Array) -> None:
+def refuse_other_data(problem: Problem, x_mean: Array, y_mean: Array, names: Array) -> None:
     """Raise an error if the means are not those of the fit: least squares on other samples would be another rule."""
     differs = np.abs(problem.design.mean - x_mean) > 1e-4 * problem.design.scale + 1e-6 * np.abs(x_mean)
     if differs.any():
@@ -406,7 +407,7 @@ def size_rule(k: int, rule: LinearRule, calibration: Calibration, farthest: floa
         k,
         rule.weights.tolist(),
         finite_or_none(rule.intercept),
-        float(calibration.slope),
-        float(calibration.doubt),
+        float(f"{calibration.slope:.12g}"),  # further digits depend on what was computed side by side
+        float(f"{calibration.doubt:.12g}"),
         farthest,
     )

@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from l20fs.inputs.constraints import FEATURE_CONSTRAINTS, Features, resolve_constraints
 from l20fs.inputs.panel_constraints import Constraints
 from l20fs.inputs.targets import Targets
-from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.panel_rules import PanelRules
+from l20fs.objective.problem import Problem
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.typing import Array
 
@@ -49,7 +49,7 @@ def _feature_constraints(selector: Any) -> dict[str, Any]:
     return {} if all(value is None for value in constraints.values()) else constraints
 
 
-def panel_penalty(selector: Any, problem: LeastSquares, targets: Targets, names: Array | None) -> RowPenalty:
+def panel_penalty(selector: Any, problem: Problem, targets: Targets, names: Array | None) -> RowPenalty:
     """Return the penalty that the parameters of a selector ask for, with the rules of its ``constraints``."""
     constraints = selector.constraints
     if not _feature_constraints(selector) and (constraints is None or constraints.are_empty):
@@ -62,7 +62,7 @@ def panel_penalty(selector: Any, problem: LeastSquares, targets: Targets, names:
 
 
 def rules_of(
-    constraints: Constraints, penalty: RowPenalty, problem: LeastSquares, targets: Targets, names: Array | None
+    constraints: Constraints, penalty: RowPenalty, problem: Problem, targets: Targets, names: Array | None
 ) -> PanelRules:
     """Return the rules that constraints set for the units of a penalty."""
     features = Features(problem.n_features, names)
@@ -79,15 +79,16 @@ def rules_of(
     return PanelRules(weights, lower, upper, tuple(limit.name for limit in limits))
 
 
-def highest_class(problem: LeastSquares, targets: Targets) -> Array:
+def highest_class(problem: Problem, targets: Targets) -> Array:
     """Return the index of the class in which the mean of each feature is highest, the first of several; takes a pass.
 
     Examples
     --------
     >>> from l20fs.inputs.targets import encode_targets
+    >>> from l20fs.objective import make_problem
     >>> targets = encode_targets(np.array(["a", "a", "b", "b"]))
     >>> X = np.array([[1, 0, 3.0], [2, 1, 0], [1, 5, 3], [1, 5, 0]])
-    >>> highest_class(LeastSquares(X, targets.Y), targets)
+    >>> highest_class(make_problem(X, targets.Y), targets)
     array([0, 1, 0])
     """
     if targets.codes is None or targets.classes is None:
@@ -104,7 +105,7 @@ def highest_class(problem: LeastSquares, targets: Targets) -> Array:
     return np.asarray((means >= means.max(axis=0) - problem.tie * largest).argmax(axis=0))
 
 
-def warn_of_idle_features(problem: LeastSquares, penalty: RowPenalty, names: Array | None) -> None:
+def warn_of_idle_features(problem: Problem, penalty: RowPenalty, names: Array | None) -> None:
     """Warn of included features that do not change the fit."""
     if penalty.is_plain:
         return

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from l20fs.design import Part, make_design
+from l20fs.design import Walk, finish, make_design, share_samples
+from l20fs.design.samples import samples_of
 from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.path_selector import PathSelector
 from l20fs.estimators.penalty import penalty_of
 from l20fs.estimators.selector import L20Selector
 from l20fs.evaluation.folds import OTHER_GROUPS
 from l20fs.evaluation.resampling import Pairs
-from l20fs.inputs.devices import Place, is_device_array
 from l20fs.inputs.targets import OneClassError, Targets, forget_absent_classes
 from l20fs.typing import Array
 
@@ -37,8 +37,13 @@ class Work(NamedTuple):
     units: Units
     n_resamples: int
 
-    def pick(self, resample: int, rows: Array) -> Picked:
+    def pick(self, resample: int) -> Picked:
         """Return the features that the selector finds on the samples of a resample."""
+        return finish(self.walk(resample))
+
+    def walk(self, resample: int) -> Walk[Picked]:
+        """Find them beside those of other resamples."""
+        rows = self.pairs.rows(resample)
         selector = clone(self.selector)
         seed = self.pairs.selector_seed(resample)
         seedless = [name for name, value in selector.get_params().items() if _is_seed(name) and value is None]
@@ -46,29 +51,18 @@ class Work(NamedTuple):
         y = None if self.y is None else self.y[rows]
         forget_absent_classes(selector, y)
         metadata = {name: values[rows] for name, values in self.metadata.items()}
+        X = samples_of(self.X, rows)
         try:
-            selector.fit(self._part(selector, rows), y, **metadata)
+            if hasattr(selector, "walk_fit"):
+                yield from selector.walk_fit(share_samples(X), y, **metadata)
+            else:
+                selector.fit(X, y, **metadata)
         except ValueError as error:
             where = f"Resample {resample + 1} of {self.n_resamples}, with {len(rows)} samples,"
             if isinstance(error, OneClassError):
                 raise OneClassError(error.label, where, OTHER_GROUPS) from error
             raise ValueError(f"{where} failed: {error}") from error
         return pick_best(selector, self.units)
-
-    def _part(self, selector: Any, rows: Array) -> Any:
-        """Return the samples of a resample; of an L20Selector, only the ranking is needed."""
-        part = _samples_of(self.X, rows)
-        if isinstance(part, Part):
-            part.for_ranking = type(selector) is L20Selector
-        return part
-
-
-def _samples_of(X: Any, rows: Array) -> Any:
-    """Return some samples of X, where X is."""
-    if not is_device_array(X):
-        return X[rows]
-    place = Place(X)
-    return place.take(X, place.send(rows))
 
 
 class Units(NamedTuple):

@@ -168,7 +168,7 @@ def likeness(X: Any, chosen: Any, n: int = 3, *, exclude: Any = (), nearest: Nea
 
 def _correlations(design: Design, rows: Array) -> Iterator[tuple[slice, Array]]:
     """Yield the correlations of some features with all features, a few rows at a time, with their indices."""
-    if design.location == "blocks":  # each step is a pass
+    if design.matrix.is_in_blocks:  # each step is a pass
         step = max(LINES_PER_PASS, 8 * BLOCK_ELEMENTS // design.n_features)
     else:
         step = max(1, BLOCK_ELEMENTS // max(design.n_samples, design.n_features))

@@ -24,7 +24,8 @@ from l20fs.defaults import (
     DEFAULT_SCALE,
     DEFAULT_SOLVER,
 )
-from l20fs.design import Part, Scale, checked_units
+from l20fs.design import Part, Scale, Walk, finish
+from l20fs.design.samples import ColumnsRequest
 from l20fs.estimators.base import About
 from l20fs.estimators.feasibility import refuse_size, size_range
 from l20fs.estimators.near_optimal import (
@@ -41,8 +42,7 @@ from l20fs.estimators.penalty import panel_penalty, penalty_of, warn_of_idle_fea
 from l20fs.inputs.panel_constraints import Constraints
 from l20fs.inputs.targets import Targets, warn_of_numbers_as_labels, weights_of_targets
 from l20fs.inputs.validation import check_choice, check_flag, check_number
-from l20fs.objective import make_problem
-from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.problem import Problem, problem_on
 from l20fs.objective.ridge import check_ridge, ridge_on
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
@@ -292,10 +292,23 @@ class L20Selector(PathSelector):
             The fitted selector.
         """
         with self._fitting():
-            self._learn(*self._prepare(X, y, sample_weight, adjust_for))
+            finish(self._walk(*self._prepare(X, y, sample_weight, adjust_for)))
             self._warn_if_short()
         self._fitted_on = FittedOn(X, y, sample_weight, adjust_for)
         return self
+
+    def walk_fit(self, X: Part, y: Any, sample_weight: Any = None, adjust_for: Any = None) -> Walk[None]:
+        """Fit to some samples of a shared X beside others (:func:`l20fs.design.run`), without warnings about all samples.
+
+        Parameters
+        ----------
+        X : Part
+            Some of :func:`l20fs.design.share_samples`, or :class:`l20fs.inputs.names.NamedColumns` with them.
+        y, sample_weight, adjust_for : various
+            Those of these samples, as for :meth:`fit`.
+        """
+        with self._fitting():
+            yield from self._walk(*self._prepare(X, y, sample_weight, adjust_for))
 
     def near_optimal(
         self,
@@ -363,7 +376,7 @@ class L20Selector(PathSelector):
         names = getattr(self, "feature_names_in_", None)
         return find_panels(problem, penalty, penalty.unit_of[support], limits, names)
 
-    def posed(self, X: Any, y: Any, sample_weight: Any = None, adjust_for: Any = None) -> tuple[LeastSquares, RowPenalty]:
+    def posed(self, X: Any, y: Any, sample_weight: Any = None, adjust_for: Any = None) -> tuple[Problem, RowPenalty]:
         """Return the problem that this fitted selector solved, and its penalty, from the samples of the fit.
 
         Parameters
@@ -373,13 +386,13 @@ class L20Selector(PathSelector):
 
         Returns
         -------
-        problem : LeastSquares
+        problem : Problem
             The data term.
         penalty : RowPenalty
             Costs and constraints.
         """
         X, targets = clone(self)._prepare(X, y, sample_weight, adjust_for)
-        problem = self._make_problem(X, targets)
+        problem = finish(self._pose(X, targets))
         refuse_other_samples(self.path_, problem)
         return problem, panel_penalty(self, problem, targets, getattr(self, "feature_names_in_", None))
 
@@ -401,11 +414,15 @@ class L20Selector(PathSelector):
         return targets
 
     def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
-        problem = self._make_problem(X, targets)
+        finish(self._walk(X, targets))
+
+    def _walk(self, X: Any, targets: Targets) -> Walk[None]:
+        """Pose the problem, walk the path and keep it, with what a refit of its features needs."""
+        problem = yield from self._pose(X, targets)
         self.ridge_, self.scale_ = problem.relative_ridge, problem.design.scale_rule
         basis = problem.design.sample_weights.basis
         self.n_nuisances_ = 0 if basis is None else len(basis)
-        self._warn_of_explained_targets(problem, targets)
+        self._is_explained = problem.is_explained
         names = getattr(self, "feature_names_in_", None)
         penalty = panel_penalty(self, problem, targets, names)
         warn_of_idle_features(problem, penalty, names)
@@ -416,20 +433,20 @@ class L20Selector(PathSelector):
         target = None if self.alpha is None else float(self.alpha)
         report = print_stage if self.callback == "print" else self.callback
         options: dict[str, Any] = {"target": target, "penalty": penalty, "callback": report}
+        value = None
         if self.loss == "squared":
-            path, value = solver.walk(problem, k_max, **options), None
+            path = yield from solver.walk(problem, k_max, **options)
         else:
-            path, problem, value = solver.walk_robust(problem, k_max, **options)
+            path, problem, value = yield from solver.walk_robust(problem, k_max, **options)
             self.sample_weights_ = problem.design.sample_weights.values
         path = path.ranked_by(self.ranking)
         if self.n_features_to_select is None:
             k_max = max(k_max, int(path.sizes[-1]))
         k_max = min(k_max, path.n_selectable)
-        # Where the ranking is all that is asked for, a path that was followed to its end needs no more.
-        is_enough = isinstance(X, Part) and X.for_ranking and path.sizes[-1] >= k_max
-        self.path_ = path if is_enough else path.with_refits(problem, k_max, value)
+        yield ColumnsRequest(problem.design.matrix, path.support(k_max))
+        self.path_ = path.with_refits(problem, k_max, value)
         if self.loss == "l21":  # for statistics of all samples
-            problem = problem.reweighted(bounded_weights(self.sample_weights_, targets.sample_weight))
+            problem = yield from problem.reweighted(bounded_weights(self.sample_weights_, targets.sample_weight))
         if self.certify:
             self._certify(problem, penalty, k_max)
         self.objective_ = path.objectives
@@ -438,11 +455,11 @@ class L20Selector(PathSelector):
         if targets.classes is not None:
             self.classes_ = targets.classes
 
-    def _make_problem(self, X: Any, targets: Targets) -> LeastSquares:
-        """Return the data term, which sets constant features aside without a copy of X."""
+    def _pose(self, X: Any, targets: Targets) -> Walk[Problem]:
+        """Pose the data term, which sets constant features aside without a copy of X."""
         if is_blocks(X) or (isinstance(X, Part) and X.is_in_blocks):
             self._refuse_before_reading(X, targets)
-        return make_problem(
+        return problem_on(
             X,
             targets.Y,
             ridge=partial(ridge_on, self.ridge, targets),
@@ -453,18 +470,26 @@ class L20Selector(PathSelector):
             nuisances=targets.nuisances,
         )
 
-    @staticmethod
-    def _warn_of_explained_targets(problem: LeastSquares, targets: Targets) -> None:
+    def _warn_if_short(self) -> None:
+        self.warn_of_explained_targets()
+        super()._warn_if_short()
+
+    def warn_of_explained_targets(self) -> None:
         """Warn of classes, or outputs, that no feature can tell since the nuisances do."""
-        explained = np.flatnonzero(problem.is_explained)
+        explained = np.flatnonzero(self._is_explained)
         if len(explained):
-            names = [str(name) for name in (explained if targets.classes is None else targets.classes[explained])]
+            names = [str(name) for name in getattr(self, "classes_", np.arange(len(self._is_explained)))[explained]]
             warnings.warn(
-                f"adjust_for explains {'output' if targets.classes is None else 'class'} {quoted(names)} altogether: no "
+                f"adjust_for explains {'class' if hasattr(self, 'classes_') else 'output'} {quoted(names)} altogether: no "
                 "feature is selected for it. Add samples of other classes to its batches, or leave these columns out.",
                 UserWarning,
                 stacklevel=4,  # the caller of fit
             )
+
+    def most_rows(self, n_features: int) -> int:
+        """Return how many features a path has at most, as far as the parameters tell."""
+        size = self.n_features_to_select
+        return max(DEFAULT_N_FEATURES if size is None else self._n_wanted(size, n_features), self.max_features or 1)
 
     def _largest_size(self, penalty: RowPenalty) -> int:
         """Return the number of features, or units of features, at which the path ends."""
@@ -490,25 +515,17 @@ class L20Selector(PathSelector):
         """Raise errors that need no pass over X, which may take an hour."""
         if self.loss == "l21":
             raise ValueError("loss='l21' is not available for X in blocks. Load X into memory, or leave it out.")
-        weights_of_targets(targets, self.class_weight)
-        checked_units(X, self.scale, targets.sample_weight)
         penalty = penalty_of(self, np.ones(X.shape[1], dtype=bool), getattr(self, "feature_names_in_", None))
         # A share is one of units, of which there are more if constant features, which are not known yet, leave groups.
         size = self.n_features_to_select
         if isinstance(size, numbers.Integral if penalty.has_groups else numbers.Real):
             self._refuse_less_than_included(size, self._n_wanted(size, penalty.n_units), len(penalty.included))
-        solver = make_solver(self.solver)
-        if penalty.has_groups and not solver.groups_in_blocks and not X.has_short_columns:
-            raise ValueError(
-                f"feature_groups with solver={self.solver!r} need X in memory, or in blocks of columns with fewer samples "
-                f"than features. Use solver={_either(other for other in SOLVERS.values() if other.groups_in_blocks)}."
-            )
-        solver.check_shape(targets.Y.shape[1], X.shape[1])
+        make_solver(self.solver).check_shape(targets.Y.shape[1], X.shape[1])
 
-    def _keep_model(self, problem: LeastSquares, targets: Targets) -> None:
+    def _keep_model(self, problem: Problem, targets: Targets) -> None:
         """Set the attributes that a subclass needs to predict."""
 
-    def _certify(self, problem: LeastSquares, penalty: RowPenalty, k_max: int) -> None:
+    def _certify(self, problem: Problem, penalty: RowPenalty, k_max: int) -> None:
         """Compute lower bounds for every size, and the certificate of the selection."""
         self.path_ = self.path_.with_bounds(lower_bounds(problem, k_max, penalty=penalty))
         if self.n_features_to_select is None:

@@ -13,21 +13,21 @@ import scipy.sparse as sp
 from sklearn.utils.metadata_routing import MetadataRouter
 
 from l20fs.blocks import comes_in_blocks, is_dask_frame
-from l20fs.design import Part, SampleWeights, hold
+from l20fs.design import Part, SampleWeights, finish
 from l20fs.estimators.calibration import calibrations_of_search
 from l20fs.estimators.feasibility import SizeRange, possible_sizes
-from l20fs.estimators.models import L20Classifier, calibrate, fit_part
+from l20fs.estimators.models import L20Classifier, calibrate
 from l20fs.estimators.search_grid import SearchGrid
 from l20fs.estimators.searched_selector import Model, SearchedSelector
 from l20fs.estimators.selector import L20Selector
 from l20fs.evaluation.choice import Setting, SizeRule, choose, choose_each, is_at_limit, tabulate, tabulate_selections
 from l20fs.evaluation.corrected_score import corrected_by_folds
-from l20fs.evaluation.engine import Parts, Samples, Scores, announce, score_sizes
+from l20fs.evaluation.engine import Parts, Samples, Scores, score_sizes, walk_fit
 from l20fs.evaluation.folds import Fold, make_folds
 from l20fs.evaluation.judges import fit_estimator
 from l20fs.evaluation.metrics import Metric, Outputs
 from l20fs.evaluation.out_of_fold import OutOfFold
-from l20fs.evaluation.parallel import shared_if_faster
+from l20fs.evaluation.parallel import shared_unless_in_processes
 from l20fs.evaluation.preprocessing import CarriedConstraints, Preprocessing, validate_before
 from l20fs.inputs.targets import (
     Targets,
@@ -102,11 +102,11 @@ class L20SelectorCV(SearchedSelector):
         ``selector`` includes, excludes or groups, by name or index. The preprocessed samples of all folds are kept in memory
         until the fit ends. Weights and other metadata are passed to the steps by metadata routing only.
     n_jobs : int or None, default=None
-        Number of processes, each with a path. None, or 1: paths on a large dense X walk side by side in one process and
-        share their products with X, which costs less time than as many fits; so do those on files, Dask arrays and devices,
-        for any number. The result does not depend on it.
+        Number of processes, each with a path. None, or 1: paths walk side by side in one process and share their products
+        with X, which costs less time than as many fits; so do those on files, Dask arrays and devices, for any number. The
+        result does not depend on it.
     callback : callable or None, default=None
-        Called with a :class:`CVProgress` after each path.
+        Called with a :class:`CVProgress` after each path; of paths that walk side by side, when all have ended.
     verbose : int, default=0
         1 prints a line after each path.
 
@@ -300,7 +300,7 @@ class L20SelectorCV(SearchedSelector):
         models = [self._model(targets, calibration, ridge, alpha) for ridge in grid.ridges for alpha in grid.alphas]
         ridges, n_paths = self._ridges(models, samples.X, targets), len(models) * len(folds)
         settings = [Setting(ridge, model.alpha) for model, ridge in zip(models, ridges, strict=True)]
-        self._chosen_by = self.n_features_to_select
+        self._chosen_by, carried = self.n_features_to_select, CarriedConstraints.of(template, samples, parts)
         for n_rounds, limit in enumerate(grid.limits(possible)):
             self._tried = sizes = self._sizes(possible, limit, n_units)
             finals = self._finals(models, samples.X, metric)
@@ -312,11 +312,11 @@ class L20SelectorCV(SearchedSelector):
                 judged.judge(self.scorer_, metric, targets.classes),
                 metric=metric,
                 truth=_truth_of(targets),
-                fit=partial(self._fit_in_fold, CarriedConstraints.of(template, samples, parts)),
+                adapt=None if carried is None else carried.adapt,
                 one_ranking=True,
                 n_jobs=self.n_jobs,
                 parts=parts,
-                beside=[partial(self._walk_beside, final, samples) for final in finals],
+                beside=[partial(walk_fit, final, samples) for final in finals],
                 on_path=partial(self._report, n_paths=n_paths, n_before=n_rounds * n_paths),
             )
             self.cv_results_ = tabulate(settings, sizes, scores.values, scores.n_features)
@@ -344,14 +344,14 @@ class L20SelectorCV(SearchedSelector):
             routed.scorer.score,
             getattr(self, "feature_names_in_", None),
             targets.nuisances,
+            targets.Y.shape[1],
         )
         weights_of_targets(targets, self._template.class_weight)  # a label that y does not have is refused before any fold
         folds = make_folds(self.cv, X, samples.y, groups, classify=self._judged.classifies)
         steps = Preprocessing(self.preprocess, routed.get("preprocess", {}).get("fit_transform", {}))
         self.preprocess_, samples, parts = steps.apply(samples, folds, self.n_jobs)
         if parts is None:
-            samples = replace(samples, X=shared_if_faster(samples.X, self.n_jobs))
-        announce(samples, folds)
+            samples = replace(samples, X=shared_unless_in_processes(samples.X, self.n_jobs))
         return samples, folds, parts
 
     def _finish(
@@ -391,12 +391,6 @@ class L20SelectorCV(SearchedSelector):
                 final.set_params(calibration=calibration)
         return finals
 
-    def _walk_beside(self, final: Model, samples: Samples) -> None:
-        """Fit to all samples, and read the columns that an estimator may be fitted to."""
-        fit_part(samples.names, final, samples)
-        if not self._judged.is_own:
-            hold([samples.X], np.flatnonzero(final.support_))
-
     @staticmethod
     def _ridges(models: list[Model], X: Any, targets: Targets) -> list[float]:
         """Return the strength of the ridge term of each model on all samples."""
@@ -415,13 +409,6 @@ class L20SelectorCV(SearchedSelector):
             else template.as_classifier().set_params(calibration=calibration)
         )
         return model.set_params(alpha=alpha, ridge=template.ridge if ridge is None else ridge)
-
-    @staticmethod
-    def _fit_in_fold(constraints: CarriedConstraints | None, model: Model, samples: Samples) -> Model:
-        """Fit a model to the training samples of a fold, whose columns may be others than those of all samples."""
-        if constraints is not None and samples.names is not None:
-            constraints.put_on(model, samples.names)
-        return fit_part(samples.names, model, samples)
 
     def _is_at_limit(self, possible: SizeRange) -> bool:
         """Whether a number was searched for, the best one lies at the limit, and there are more features."""
@@ -484,7 +471,8 @@ class L20SelectorCV(SearchedSelector):
         size, largest = self._tried[self.best_index_ % len(self._tried)], self._tried[-1]
         self.model_ = model.set_params(n_features_to_select=size, max_features=largest)
         if not is_fitted:
-            fit_part(samples.names, model, samples)
+            finish(walk_fit(model, samples))
+        model.warn_of_explained_targets()
         if samples.names is not None:
             model.feature_names_in_ = samples.names
         self.path_, self.scores_, self.ranking_ = model.path_, model.scores_, model.ranking_

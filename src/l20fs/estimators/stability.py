@@ -7,6 +7,7 @@ import numbers
 import warnings
 from collections.abc import Callable, Generator
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -16,14 +17,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from l20fs.blocks import comes_in_blocks, is_blocks, is_dask_frame, refuse_blocks
+from l20fs.blocks import comes_in_blocks, is_dask_frame, refuse_blocks
 from l20fs.design import Part
 from l20fs.estimators.base import About, BaseSelector, ranks_of
 from l20fs.estimators.resampled import Picked, Work, find_units
 from l20fs.estimators.scoring import ScoringSelector, SolvesForOneK
 from l20fs.estimators.selection_table import feature_names
 from l20fs.estimators.selector import L20Selector
-from l20fs.evaluation.parallel import results_of, results_together, shared_if_faster
+from l20fs.evaluation.parallel import results_of, shared_unless_in_processes, walks_of
 from l20fs.evaluation.resampling import plan_pairs
 from l20fs.evaluation.stability_index import Bound, Stability, expected_false, nogueira
 from l20fs.inputs.constraints import by_index
@@ -81,11 +82,11 @@ class StabilitySelector(BaseSelector):
         Seed of the draws; resample i depends on this and i alone. None: another one in each fit. The global state of NumPy
         is neither used nor changed.
     n_jobs : int or None, default=None
-        Number of processes, as in scikit-learn; the result does not depend on it. None, or 1: halves of a large dense X are
-        fitted side by side in one process and share their products with X; so are those of files, Dask arrays and devices,
-        for any number.
+        Number of processes, as in scikit-learn; the result does not depend on it. None, or 1: halves are fitted
+        side by side in one process and share their products with X, where an L20Selector selects; so are those of files,
+        Dask arrays and devices, for any number.
     callback : callable or None, default=None
-        Called with :class:`ResampleProgress` after each resample.
+        Called with :class:`ResampleProgress` after each resample; of those that are fitted side by side, when all are done.
     verbose : int, default=0
         1 prints a line per resample.
 
@@ -225,26 +226,28 @@ class StabilitySelector(BaseSelector):
         metadata = {name: values for name, values in given.items() if values is not None}
         if groups is not None and has_fit_parameter(selector, "groups"):
             metadata["groups"] = np.asarray(groups)
-        X = shared_if_faster(X, self.n_jobs) if getattr(selector, "takes_parts", False) else X
-        self._keep_picked(self._run(Work(selector, X, y, metadata, pairs, self._units, int(self.n_resamples))))
+        X = shared_unless_in_processes(X, self.n_jobs) if getattr(selector, "takes_parts", False) else X
+        work = Work(selector, X, y, metadata, pairs, self._units, int(self.n_resamples))
+        self._keep_picked(self._run(work, targets.Y.shape[1]))
 
-    def _run(self, work: Work) -> list[Picked]:
+    def _run(self, work: Work, n_targets: int) -> list[Picked]:
         """Run all resamples and report progress; results are in order."""
         found: list[Picked] = []
-        with closing(self._picked(work)) as results:
+        with closing(self._picked(work, n_targets)) as results:
             for picked in results:
                 found.append(picked)
                 self._report(ResampleProgress(len(found), work.n_resamples))
         return found
 
-    def _picked(self, work: Work) -> Generator[Picked, None, None]:
+    def _picked(self, work: Work, n_targets: int) -> Generator[Picked, None, None]:
         """Return the results of all resamples, computed side by side."""
-        resamples = ((resample, work.pairs.rows(resample)) for resample in range(work.n_resamples))
-        if isinstance(work.X, Part):
-            return results_together(work.pick, list(resamples), work.X)
-        # A file is read by this process, where its blocks are worked on side by side; so are arrays on a device.
-        is_here = is_blocks(work.X) or is_device_array(work.X)
-        return results_of(work.pick, resamples, 1 if is_here else self.n_jobs)
+        resamples = range(work.n_resamples)
+        if isinstance(work.X, Part) and hasattr(work.selector, "walk_fit"):
+            starts = [partial(work.walk, resample) for resample in resamples]
+            return walks_of(starts, work.X, n_targets, work.selector.most_rows(work.X.shape[1]))
+        # What fits share, and arrays on a device, stay in this process.
+        is_here = isinstance(work.X, Part) or is_device_array(work.X)
+        return results_of(work.pick, ((resample,) for resample in resamples), 1 if is_here else self.n_jobs)
 
     def _report(self, progress: ResampleProgress) -> None:
         if self.verbose:

@@ -6,12 +6,11 @@ A selector is anything with the contract of :class:`~l20fs.estimators.base.BaseS
 
 from __future__ import annotations
 
-import threading
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, NamedTuple, Protocol
 
@@ -19,12 +18,14 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from l20fs.design import Part
+from l20fs.design import Part, Walk, finish, share_samples
+from l20fs.design.samples import samples_of
 from l20fs.evaluation.folds import Fold
 from l20fs.evaluation.metrics import Metric, Outputs
 from l20fs.evaluation.out_of_fold import OutOfFold
-from l20fs.evaluation.parallel import results_of, results_together
+from l20fs.evaluation.parallel import results_of, walks_of
 from l20fs.inputs.devices import Place, is_device_array
+from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.targets import forget_absent_classes
 from l20fs.typing import Array
 
@@ -46,6 +47,8 @@ class Samples:
     nuisances : array of shape (n_samples, n_nuisances), optional
         Encoded columns that the selector adjusts for (:mod:`l20fs.inputs.nuisances`). Of labels that a part does not have,
         the columns are zero there.
+    n_targets : int
+        Number of columns of y as a selector encodes it: by it as many fits run side by side as memory allows.
     """
 
     X: Any
@@ -55,6 +58,7 @@ class Samples:
     score_params: Mapping[str, Any] = field(default_factory=dict)
     names: Array | None = None
     nuisances: Array | None = None
+    n_targets: int = 1
     _read: dict[bytes, Array] = field(default_factory=dict, init=False, repr=False)
 
     def part(self, chosen: Array) -> Samples:
@@ -64,9 +68,9 @@ class Samples:
             for params in (self.fit_params, self.score_params)
         )
         weights = None if self.sample_weight is None else self.sample_weight[chosen]
-        X = _samples_of(self.X, chosen)
+        X = samples_of(self.X, chosen)
         nuisances = None if self.nuisances is None else self.nuisances[chosen]
-        return Samples(X, self.y[chosen], weights, fit_params, score_params, self.names, nuisances)
+        return Samples(X, self.y[chosen], weights, fit_params, score_params, self.names, nuisances, self.n_targets)
 
     def columns(self, order: Array) -> Array:
         """Return some columns of X as a dense array, cached for the next judge, since X may be a file."""
@@ -163,6 +167,10 @@ class Judged(NamedTuple):
         return ranks[:-1]
 
 
+#: Called with an unfitted selector and the training samples of a fold before it is fitted to them.
+Adapt = Callable[[Any, Samples], object]
+
+
 @dataclass(frozen=True)
 class FoldWork:
     """Work on one fold: selection on its training samples, and results of every judge and size on its test samples.
@@ -173,94 +181,48 @@ class FoldWork:
     sizes : sequence of int or None
         Sizes in ascending order.
     judges : mapping of str to Judge
-    fit : callable
-        Called with an unfitted selector and the training samples, and fits it.
     one_ranking : bool
         Whether the first k of the ranking for the largest size are the selection of k features, also for methods that
         otherwise solve for each k separately.
+    adapt : callable, optional
     """
 
     samples: Samples
     sizes: Sequence[int | None]
     judges: Mapping[str, Judge]
-    fit: Callable[[Any, Samples], object]
     one_ranking: bool
+    adapt: Adapt | None
 
-    def __call__(self, selector: Any, fold: Fold, parts: Parts | Preparation | None = None) -> Judged:
+    def walk(self, selector: Any, fold: Fold, parts: Parts | Preparation | None = None) -> Walk[Judged]:
+        """Do the work beside that on other folds."""
         parts = parts(self.samples, fold) if callable(parts) else parts
         train = self.samples.part(fold.train) if parts is None else parts.train
-        selection = select(selector, train, self.sizes, fit=self.fit, one_ranking=self.one_ranking)
+        selection = yield from walk_selection(selector, train, self.sizes, one_ranking=self.one_ranking, adapt=self.adapt)
         return judge(selection, train, self.samples.part(fold.test) if parts is None else parts.test, self.judges)
+
+    def __call__(self, *given: Any) -> Judged:
+        return finish(self.walk(*given))
 
 
 #: How warnings begin that are about all samples, and silenced in a fold: of constant features, and classes in one batch.
 OF_ALL_SAMPLES = ("n_features_to_select=", "adjust_for explains")
 
 
-@contextmanager
-def without_fold_warnings() -> Iterator[None]:
-    """Silence the warnings about constant features and classes in one batch in a fold."""
+def walk_fit(selector: Any, train: Samples) -> Walk[None]:
+    """Fit a selector to samples with their weights and nuisances, without warnings about all samples.
+
+    Those with ``walk_fit`` walk beside others.
+    """
+    given = {"sample_weight": train.sample_weight, "adjust_for": train.nuisances}
+    given = {name: values for name, values in given.items() if values is not None}
+    if hasattr(selector, "walk_fit"):
+        X = share_samples(train.X)
+        yield from selector.walk_fit(X if train.names is None else NamedColumns(X, train.names), train.y, **given)
+        return
     with warnings.catch_warnings():
         for text in OF_ALL_SAMPLES:
             warnings.filterwarnings("ignore", message=text, category=UserWarning)
-        yield
-
-
-class Beside:
-    """Fits to all samples that walk beside those of the folds; their own warnings are told when all are done.
-
-    Parameters
-    ----------
-    calls : sequence of callable
-    """
-
-    def __init__(self, calls: Sequence[Callable[[], object]]) -> None:
-        self.calls = [partial(self._call, call) for call in calls]
-        self._threads: set[int] = set()
-
-    def _call(self, call: Callable[[], object]) -> None:
-        self._threads.add(threading.get_ident())
-        call()
-
-    @contextmanager
-    def without_fold_warnings(self) -> Iterator[None]:
-        """Silence the warnings of the folds alone: filters belong to the process, and not to a thread."""
-        told: list[tuple[Any, ...]] = []
-        with warnings.catch_warnings():
-            show = warnings.showwarning
-
-            def sort_out(
-                message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: str | None = None
-            ) -> None:
-                if not str(message).startswith(OF_ALL_SAMPLES):
-                    show(message, category, filename, lineno, file, line)
-                elif threading.get_ident() in self._threads:
-                    told.append((message, category, filename, lineno))
-
-            for text in OF_ALL_SAMPLES:
-                warnings.filterwarnings("always", message=text, category=UserWarning)
-            warnings.showwarning = sort_out
-            yield
-        for each in told:
-            warnings.warn_explicit(*each)
-
-
-def fit_selector(selector: Any, train: Samples) -> None:
-    """Fit a selector to samples with their weights and nuisances."""
-    given = {"sample_weight": train.sample_weight, "adjust_for": train.nuisances}
-    selector.fit(train.X, train.y, **{name: values for name, values in given.items() if values is not None})
-
-
-def fit_quietly(selector: Any, train: Samples) -> None:
-    """Fit a selector in a fold."""
-    with without_fold_warnings():
-        fit_selector(selector, train)
-
-
-def announce(samples: Samples, folds: Sequence[Fold]) -> None:
-    """Tell samples that fits share of their folds, before the first fit, which then computes what all can use."""
-    if isinstance(samples.X, Part):
-        samples.X.expect([*(fold.train for fold in folds), np.arange(len(samples.y))], samples.sample_weight)
+        selector.fit(train.X, train.y, **given)
 
 
 def evaluate(
@@ -270,29 +232,27 @@ def evaluate(
     sizes: Sequence[int | None],
     judges: Mapping[str, Judge],
     *,
-    fit: Callable[[Any, Samples], object] = fit_quietly,
     one_ranking: bool = False,
+    adapt: Adapt | None = None,
     n_jobs: int | None = None,
     parts: Sequence[Parts] | Preparation | None = None,
-    beside: Sequence[Callable[[], object]] = (),
+    beside: Sequence[Callable[[], Walk[Any]]] = (),
 ) -> Generator[Judged, None, None]:
     """Yield the results of all judges for every selector and fold.
 
     See :class:`FoldWork` for the parameters; ``n_jobs`` folds are computed in parallel, on ``parts`` where they were
     preprocessed, or on those that ``parts`` makes of a fold. Results come fold by fold of the first selector, then of the
-    next. Closing the generator cancels the rest. Fits ``beside`` those of the folds, to shared samples, walk with them.
+    next. Closing the generator cancels the rest. Where the folds share X they are walks, and others walk ``beside`` them.
     """
-    work = FoldWork(samples, sizes, judges, fit, one_ranking)
+    work = FoldWork(samples, sizes, judges, one_ranking, adapt)
     of_folds = [parts] * len(folds) if parts is None or callable(parts) else parts
     splits = list(zip(folds, of_folds, strict=True))
     arguments = [(selector, *split) for selector in selectors for split in splits]
-    if isinstance(samples.X, Part):
-        together = replace(work, fit=fit_selector) if fit is fit_quietly else work
-        announce(samples, folds)
-        others = Beside(beside)
-        silence = others.without_fold_warnings if beside else without_fold_warnings
-        return results_together(together, arguments, samples.X, silence=silence, beside=others.calls)
-    return results_of(work, arguments, n_jobs)
+    if not isinstance(samples.X, Part):
+        return results_of(work, arguments, n_jobs)
+    starts: list[Callable[[], Walk[Any]]] = [*beside, *(partial(work.walk, *given) for given in arguments)]
+    n_rows = max((size for size in sizes if size is not None), default=0)
+    return walks_of(starts, samples.X, samples.n_targets, n_rows, n_dropped=len(beside))
 
 
 class Scores(NamedTuple):
@@ -356,21 +316,24 @@ def score_sizes(
     )
 
 
-def select(
+def walk_selection(
     selector: Any,
     train: Samples,
     sizes: Sequence[int | None],
     *,
-    fit: Callable[[Any, Samples], object] = fit_quietly,
     one_ranking: bool = False,
-) -> Selection:
+    adapt: Adapt | None = None,
+) -> Walk[Selection]:
     """Fit a copy of a selector once, and return its features for every size."""
     sizes = tuple(sizes)
     fitted = _prepared(selector, sizes, train.X.shape[1], one_ranking=one_ranking)
     forget_absent_classes(fitted, train.y)
+    if adapt is not None:
+        adapt(fitted, train)
     start = time.perf_counter()
-    fit(fitted, train)
+    yield from walk_fit(fitted, train)
     seconds = (time.perf_counter() - start) / len(getattr(fitted, "solutions_", sizes[:1]))
+    vars(fitted).pop("feature_names_in_", None)  # judges give it arrays
     return Selection(fitted, sizes, _features(fitted, sizes, one_ranking=one_ranking), seconds)
 
 
@@ -405,14 +368,6 @@ def _features(fitted: Any, sizes: tuple[int | None, ...], *, one_ranking: bool) 
     order = fitted.order_for(min(max(_counts(sizes)), len(fitted.ranking_)))
     ends = np.searchsorted(fitted.ranking_[order], _counts(sizes), side="right")
     return [order[:end] for end in ends]
-
-
-def _samples_of(X: Any, chosen: Array) -> Any:
-    """Return some samples, where X is."""
-    if is_device_array(X):
-        place = Place(X)
-        return place.xp.take(X, place.send(chosen), axis=0)
-    return X.iloc[chosen] if hasattr(X, "iloc") else X[chosen]
 
 
 def dense_columns(X: Any, columns: Array) -> Array:

@@ -10,13 +10,13 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
-from l20fs.design import BLOCK_ELEMENTS, Part, SampleWeights, hold
+from l20fs.design import BLOCK_ELEMENTS, Part, SampleWeights
 from l20fs.evaluation.engine import Chain, Samples, Selection
 from l20fs.evaluation.out_of_fold import Response
 from l20fs.inputs.targets import Targets, encode_targets, weights_of_targets
 from l20fs.objective.class_scatter import class_scatter
-from l20fs.objective.least_squares import LeastSquares
 from l20fs.objective.nested_rules import NestedRules, NestedSquares
+from l20fs.objective.problem import make_problem
 from l20fs.objective.ridge import auto_ridge_for
 from l20fs.prediction.calibration import per_class
 from l20fs.prediction.linear_rule import decide
@@ -38,8 +38,7 @@ class OwnModel:
     scorer: Scorer
 
     def __call__(self, selection: Selection, train: Samples, test: Samples) -> Array:
-        read_at_once(selection, test)
-        X = test.X.whole() if isinstance(test.X, Part) else test.X
+        X = test.X.stored() if isinstance(test.X, Part) else test.X
         models = (selection.selector.with_size(size) for size in selection.sizes)
         return _per_size([score(self.scorer, model, X, test.y, test.score_params) for model in models])
 
@@ -55,7 +54,6 @@ class FittedEstimator:
     scorer: Scorer
 
     def __call__(self, selection: Selection, train: Samples, test: Samples) -> Array:
-        read_at_once(selection, train, test)
         return _per_size([self.score_on(features, train, test) for features in selection.features])
 
     def score_on(self, features: Array, train: Samples, test: Samples) -> float:
@@ -92,7 +90,6 @@ class FittedPredictions:
     classes: Array | None
 
     def __call__(self, selection: Selection, train: Samples, test: Samples) -> Response:
-        read_at_once(selection, train, test)
         return Response(np.stack([self._predict(np.sort(each), train, test) for each in selection.features], axis=1))
 
     def _predict(self, columns: Array, train: Samples, test: Samples) -> Array:
@@ -105,13 +102,6 @@ class FittedPredictions:
         if hasattr(fitted, "predict_proba"):
             return _spread(fitted.predict_proba(X), np.searchsorted(self.classes, fitted.classes_), len(self.classes), 0.0)
         return np.asarray(per_class(fitted.decision_function(X)[:, None]))
-
-
-def read_at_once(selection: Selection, *samples: Samples) -> None:
-    """Read the columns of all sizes at once, if samples are parts of shared blocks: they are held for each size."""
-    parts = [each.X for each in samples if isinstance(each.X, Part)]
-    if parts:
-        hold(parts, np.unique(np.concatenate(selection.features)))
 
 
 def of_all_classes(values: Array, present: Array, n_classes: int) -> Array:
@@ -226,7 +216,7 @@ def rules_of(X: Array, targets: Targets, ends: Array, ridge: float, class_weight
     For numbers they are those of an :class:`~l20fs.L20Regressor`. Every feature has deviation 1, so that the ridge term is
     the same for all.
     """
-    problem = LeastSquares(
+    problem = make_problem(
         X, targets.Y, ridge=ridge, scale="zscore", target_weights=weights_of_targets(targets, class_weight)
     )
     rows = np.arange(X.shape[1])

@@ -19,7 +19,7 @@ from l20fs.evaluation.engine import Judge, Samples, evaluate
 from l20fs.evaluation.folds import Fold
 from l20fs.evaluation.judges import Decided, NearestNeighbours, OwnRule, RefittedRule, of_all_classes
 from l20fs.evaluation.metrics import METRICS, Metric, Outputs
-from l20fs.evaluation.parallel import shared_if_faster
+from l20fs.evaluation.parallel import shared_unless_in_processes
 from l20fs.evaluation.preprocessing import Preprocessing
 from l20fs.evaluation.target_summary import Classes, TargetSummary, summarise
 from l20fs.inputs.validation import refuse_foreign_array
@@ -224,8 +224,8 @@ def predictions_by_k(
     may_share = preprocess is None and predictor.takes_parts
     X = _by_samples(X, may_share=may_share)
     if may_share:
-        X = shared_if_faster(X, n_jobs)
-    samples = Samples(X, labels, nuisances=nuisances)
+        X = shared_unless_in_processes(X, n_jobs)
+    samples = Samples(X, labels, nuisances=nuisances, n_targets=len(targets))
     collected = _Collected(targets, len(sizes), judges)
     if isinstance(targets, Classes) and collected.values is None:
         known["linear"] = Decided(linear, targets.labels)

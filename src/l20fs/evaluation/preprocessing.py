@@ -211,8 +211,11 @@ class CarriedConstraints:
         resolved = resolve_constraints(np.ones(features.n_features, dtype=bool), samples.names, **constraints)
         return cls(samples.names, *resolved, None if of_panels is None else of_panels.by_index(features))
 
-    def put_on(self, model: Any, names: Array) -> None:
-        """Give an unfitted model the constraints of the columns that it has."""
+    def adapt(self, model: Any, train: Samples) -> None:
+        """Give an unfitted model the constraints of the columns that the training samples of a fold have."""
+        names = train.names
+        if names is None:
+            return
         places = _find(names, self.names)
         labels = np.where(places < 0, len(self.labels) + np.arange(len(names)), self.labels[places])
         factors = np.where(places < 0, 1.0, self.factors[places])

@@ -108,6 +108,24 @@ class Place:
         here[indices] = values
         return self.send(here)
 
+    def first(self, mask: Any) -> Any:
+        """Return the first place at which a mask is true, where the mask is."""
+        if self.is_host:
+            return mask.argmax()
+        numbers = self.xp.arange(mask.shape[0], device=self.device)
+        return self.xp.min(self.xp.where(mask, numbers, self.xp.full_like(numbers, mask.shape[0])))
+
+    def largest(self, vector: Any, n: int) -> Array:
+        """Return the places of the ``n`` largest numbers, ascending, on the host."""
+        n = min(n, vector.shape[0])
+        if self.is_host:
+            return np.sort(np.argpartition(-vector, n - 1)[:n])
+        if self._is_torch:
+            return np.sort(self.fetch(self.xp.topk(vector, n, sorted=False).indices))
+        if self._is_cupy:
+            return np.sort(self.fetch(self.xp.argpartition(-vector, n - 1)[:n]))
+        return np.sort(self.fetch(self.xp.argsort(-vector)[:n]))
+
     def chosen(self) -> AbstractContextManager[Any]:
         """Compute on this device within a new thread, where CuPy would compute on the first one."""
         return cast(Any, self.device) if self._is_cupy else nullcontext()

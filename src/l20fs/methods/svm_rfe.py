@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, SVR
 
 from l20fs.design import Scale
-from l20fs.design.column_scale import ColumnScale, scaled
+from l20fs.design.column_scale import divisors_of, scaled
 from l20fs.design.moments import measure
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Callback, Progress, Scored, ScoringSelector, warn_not_converged
@@ -104,7 +104,6 @@ class SVMRFE(ScoringSelector):
         kind="wrapper",
         cost="O(N^2 d), then O(N d C) and C fits of O(N^2) to O(N^3) per round",
     )
-    takes_any_size = True
     takes_sparse = True
     takes_numbers = True
 
@@ -229,7 +228,8 @@ def divided_rows(X: Any, scale: Scale, weights: Array | None) -> Any:
     """Return the features as rows, divided by the rule ``scale``: centred if X is dense, as they are if it is sparse."""
     if not sp.issparse(X):
         return np.ascontiguousarray(scaled(X, scale, weights).T)
-    divisors = ColumnScale.of(measure(X, weights), scale, np.dtype(np.float64)).scale
+    found = measure(X, weights)
+    divisors = divisors_of(scale, found.deviation, found.varies)[1]
     rows = sp.csr_array(X.T, dtype=np.float64, copy=True)
     rows.data /= np.repeat(divisors, np.diff(rows.indptr))
     return rows

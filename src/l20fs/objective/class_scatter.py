@@ -8,7 +8,7 @@ import numpy as np
 
 from l20fs.design import SampleWeights
 from l20fs.inputs.targets import Targets, weights_of_targets
-from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.problem import Problem
 from l20fs.prediction.discriminant import ClassScatter
 from l20fs.typing import Array
 
@@ -29,7 +29,7 @@ def _adjusted_scatter(
     return means, (gram - means.T @ overlap @ means) / sizes.sum()
 
 
-def class_scatter(problem: LeastSquares, rows: Array, targets: Targets, class_weight: Any) -> ClassScatter:
+def class_scatter(problem: Problem, rows: Array, targets: Targets, class_weight: Any) -> ClassScatter:
     """Compute the statistics of the columns ``rows``."""
     sample_weights, one_hot = problem.design.sample_weights, targets.Y
     root = sample_weights.root

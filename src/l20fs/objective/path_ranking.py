@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from l20fs.inputs.devices import as_numpy, namespace_of
 from l20fs.objective.panel_completion import Admission, complete
 from l20fs.objective.panel_rules import PanelRules
 from l20fs.objective.row_penalty import RowPenalty
@@ -59,16 +58,13 @@ class Occupied(NamedTuple):
         return (stage_of + self.norms / (self.norms.max(initial=0.0) * (1.0 + 1e-9) or 1.0)) / len(self.counts) - 1.0
 
 
-def score_rows(occupied: Occupied, closeness: Any, varies: Any, penalty: RowPenalty) -> tuple[Array, Array]:
-    """Give every unit its ranking rule and a score that falls along the ranking.
-
-    ``closeness`` and ``varies`` are arrays of NumPy, or of the library of an X on a device.
-    """
+def score_rows(occupied: Occupied, closeness: Array, varies: Array, penalty: RowPenalty) -> tuple[Array, Array]:
+    """Give every unit its ranking rule and a score that falls along the ranking."""
     is_varying = varies
     if penalty.has_groups:
-        is_varying, closeness = np.zeros(penalty.n_units, dtype=bool), as_numpy(closeness)
-        is_varying[penalty.unit_of[as_numpy(varies)]] = True
-    scores = as_numpy(scores_off_path(closeness, is_varying))
+        is_varying = np.zeros(penalty.n_units, dtype=bool)
+        is_varying[penalty.unit_of[varies]] = True
+    scores = scores_off_path(closeness, is_varying)
     rules = np.where(np.isfinite(scores), RULES.index("gradient"), RULES.index("constant")).astype(np.int8)
     if not penalty.is_plain:
         is_excluded = penalty.costs == np.inf
@@ -84,17 +80,15 @@ def score_rows(occupied: Occupied, closeness: Any, varies: Any, penalty: RowPena
     return rules, scores
 
 
-def scores_off_path(closeness: Any, varies: Any) -> Any:
-    """Score the units that were never selected, from -2 to -1 and below all others; of NumPy or of the library of X.
+def scores_off_path(closeness: Array, varies: Array) -> Array:
+    """Score the units that were never selected, from -2 to -1 and below all others.
 
     Examples
     --------
     >>> scores_off_path(np.array([2.0, 4.0, 0.0]), np.array([True, True, False]))
     array([-1.5, -1. , -inf])
     """
-    xp = namespace_of(closeness)
-    top = float(xp.max(closeness)) or 1.0
-    return xp.where(varies, closeness / top - 2.0, xp.full_like(closeness, -np.inf))
+    return np.where(varies, closeness / (closeness.max() or 1.0) - 2.0, -np.inf)
 
 
 def lift(scores: Array, is_first: Array) -> None:

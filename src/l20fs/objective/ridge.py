@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from l20fs.design import Design, Part, SampleWeights, make_design
-from l20fs.design.moments import measure
+from l20fs.design import Design, SampleWeights, finish, weigh
+from l20fs.design.standardised import measure
 from l20fs.inputs.targets import Targets
 from l20fs.inputs.validation import check_number
 
@@ -47,27 +47,20 @@ def ridge_on(ridge: float | str, targets: Targets, design: Design) -> float:
     """Return the strength of the ridge term on a design: the given number, or that of ``"auto"``."""
     if not isinstance(ridge, str):
         return float(ridge)
-    return auto_ridge(design.summary.n_varying, design.sample_weights.total, for_labels=targets.classes is not None)
+    return auto_ridge(design.n_varying, design.sample_weights.total, for_labels=targets.classes is not None)
 
 
 def auto_ridge_for(X: Any, sample_weights: SampleWeights, *, for_labels: bool) -> float:
-    """Return :func:`auto_ridge` for an array or a sparse matrix, without a design.
+    """Return :func:`auto_ridge` for an X of any kind, without a problem.
 
     Examples
     --------
     >>> auto_ridge_for(np.array([[1.0, 5.0], [2.0, 5.0]]), SampleWeights(2, None), for_labels=False)
     0.047619047619047616
     """
-    if isinstance(X, Part):
-        fit_intercept, weights = sample_weights.fit_intercept, sample_weights.values
-        is_base = weights is None and X.is_whole  # which the parts need in any case
-        varies = (
-            X.shared.base(fit_intercept) if is_base else make_design(X, "none", weights, fit_intercept=fit_intercept)
-        ).varies
-        return auto_ridge(int(np.count_nonzero(varies)), sample_weights.total, for_labels=for_labels)
-    found = measure(X, sample_weights.values)
-    found = found if sample_weights.fit_intercept else found.about_zero
-    return auto_ridge(int(np.count_nonzero(found.varies)), sample_weights.total, for_labels=for_labels)
+    measured = finish(measure(*weigh(X, sample_weights.values, fit_intercept=sample_weights.fit_intercept)))
+    n_varying = np.count_nonzero(measured.matrix.place.fetch(measured.varies))
+    return auto_ridge(int(n_varying), sample_weights.total, for_labels=for_labels)
 
 
 def check_ridge(ridge: Any) -> None:

@@ -10,12 +10,11 @@ infinite cost never does.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
-from l20fs.design.meeting import computed_once
 from l20fs.objective.panel_rules import PanelRules
 from l20fs.objective.prox import is_heavy
 from l20fs.typing import Array
@@ -70,36 +69,36 @@ class RowPenalty:
     def n_units(self) -> int:
         return len(self.costs)
 
-    @computed_once
+    @cached_property
     def has_groups(self) -> bool:
         return self.n_units < len(self.unit_of)
 
-    @computed_once
+    @cached_property
     def is_plain(self) -> bool:
         """Whether this is the penalty of the paper."""
         return not self.has_groups and self.rules is None and bool((self.costs == 1.0).all())
 
-    @computed_once
+    @cached_property
     def is_even(self) -> bool:
         """Whether all units that may be selected or not cost 1."""
         return bool(((self.costs == 1.0) | (self.costs == 0.0) | (self.costs == np.inf)).all())
 
-    @computed_once
+    @cached_property
     def n_allowed(self) -> int:
         """Number of units that are not excluded."""
         return int(np.count_nonzero(self.costs < np.inf))
 
-    @computed_once
+    @cached_property
     def included(self) -> Array:
         """Units that are always selected."""
         return np.flatnonzero(self.costs == 0.0)
 
-    @computed_once
+    @cached_property
     def prices(self) -> Array:
         """Costs, with 0 for excluded units."""
         return np.where(self.costs < np.inf, self.costs, 0.0)
 
-    @computed_once
+    @cached_property
     def members(self) -> list[Array]:
         """Features of each unit, ascending."""
         return np.split(np.argsort(self.unit_of, kind="stable"), np.cumsum(np.bincount(self.unit_of))[:-1])

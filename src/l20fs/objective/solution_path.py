@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from l20fs.design import Columns, Design
-from l20fs.design.meeting import computed_once
-from l20fs.inputs.devices import Place, is_device_array
-from l20fs.objective.least_squares import LeastSquares
+from l20fs.inputs.devices import Place
 from l20fs.objective.nested_rules import NestedRules, NestedSquares
 from l20fs.objective.panel_rules import PanelRules
-from l20fs.objective.path_ranking import RULES, Occupied, count_units, lift, score_rows, scores_off_path, split_by_rules
+from l20fs.objective.path_ranking import RULES, Occupied, count_units, lift, score_rows, split_by_rules
+from l20fs.objective.problem import Problem
 from l20fs.objective.prox import order_descending
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.stage import Refit, Stage
@@ -132,24 +131,24 @@ class SolutionPath:
     @classmethod
     def from_stages(
         cls,
-        problem: LeastSquares,
+        problem: Problem,
         stages: Sequence[Stage],
         values: Array,
-        closeness: Array | Callable[[], Array],
+        closeness: Any,
         penalty: RowPenalty | None = None,
     ) -> SolutionPath:
         """Assemble a path, ranked by norm.
 
         Parameters
         ----------
-        problem : LeastSquares
+        problem : Problem
             The data term that was minimised.
         stages : sequence of Stage
             Solution at each lambda, largest lambda first.
         values : array of shape (n_targets, n_rows)
             Weights of the rows of the last stage.
-        closeness : array of shape (n_units,), or callable
-            Closeness to entry, at least 0, which ranks the units that were never non-zero; or a function that returns it.
+        closeness : array of shape (n_units,)
+            Closeness to entry, at least 0, which ranks the units that were never non-zero; where X is.
         penalty : RowPenalty, optional
             Costs of the rows; 1 for each by default.
 
@@ -163,46 +162,38 @@ class SolutionPath:
         indices = np.concatenate([stage.rows for stage in stages])
         norms = np.concatenate([stage.norms for stage in stages])
         occupied = Occupied.of(n_nonzero, indices, norms, penalty.unit_of)
-        known: dict[str, Array] = {
-            "alphas": np.array([stage.alpha for stage in stages]),
-            "losses": np.array([stage.loss for stage in stages]),
-            "lipschitz": np.array([stage.lipschitz for stage in stages]),
-            "n_iters": np.array([stage.n_steps for stage in stages]),
-            "converged": np.array([stage.converged for stage in stages]),
-            "indptr": np.concatenate([[0], np.cumsum(n_nonzero)]),
-            "indices": indices,
-            "norms": norms,
-            "coef_rows": stages[-1].rows,
-            "coef_values": values,
-            "y_mean": problem.y_mean,
-            "y_scale": problem.y_scale,
-            "refit_triangle": np.empty((0, 0)),
-            "refit_targets": np.empty((0, problem.n_targets)),
-            "refit_losses": np.empty(0),
-            "ridge": np.array(problem.ridge),
-            "null_loss": np.array(problem.null_loss),
-            "tie": np.array(problem.tie),
-            "lower_bounds": np.empty(0),
-            "costs": np.array([stage.price for stage in stages]),
-            "unit_of": penalty.unit_of,
-        }
-
-        def off_path() -> tuple[Any, Any]:
-            values = closeness() if callable(closeness) else closeness
-            if is_device_array(values):
-                return values, problem.design.columns.varies
-            return values.astype(np.float64), problem.design.varies
-
-        def finish() -> SolutionPath:
-            rules, scores = score_rows(occupied, *off_path(), penalty)
-            if penalty.has_groups:
-                rules, scores = rules[penalty.unit_of], scores[penalty.unit_of]
-            path = cls(**known, rules=rules, scores=scores, x_mean=problem.design.mean, x_scale=problem.design.scale)
-            return path._sorted_on(problem.design.place if problem.design.location == "device" else None)
-
-        if problem.design.is_temporary and penalty.is_plain and callable(closeness):
-            return DeferredPath.by_entry(known, finish, off_path, problem.design)
-        return finish()
+        design, place = problem.design, problem.design.place
+        rules, scores = score_rows(occupied, place.fetch(closeness).astype(np.float64), design.varies, penalty)
+        if penalty.has_groups:
+            rules, scores = rules[penalty.unit_of], scores[penalty.unit_of]
+        path = cls(
+            alphas=np.array([stage.alpha for stage in stages]),
+            losses=np.array([stage.loss for stage in stages]),
+            lipschitz=np.array([stage.lipschitz for stage in stages]),
+            n_iters=np.array([stage.n_steps for stage in stages]),
+            converged=np.array([stage.converged for stage in stages]),
+            indptr=np.concatenate([[0], np.cumsum(n_nonzero)]),
+            indices=indices,
+            norms=norms,
+            rules=rules,
+            scores=scores,
+            coef_rows=stages[-1].rows,
+            coef_values=values,
+            x_mean=design.mean,
+            x_scale=design.scale,
+            y_mean=problem.y_mean,
+            y_scale=problem.y_scale,
+            refit_triangle=np.empty((0, 0)),
+            refit_targets=np.empty((0, problem.n_targets)),
+            refit_losses=np.empty(0),
+            ridge=np.array(problem.ridge),
+            null_loss=np.array(problem.null_loss),
+            tie=np.array(problem.tie),
+            lower_bounds=np.empty(0),
+            costs=np.array([stage.price for stage in stages]),
+            unit_of=penalty.unit_of,
+        )
+        return path._sorted_on(None if place.is_host else place)
 
     def _with(self, **changes: Array) -> SolutionPath:
         """Return this path with other arrays."""
@@ -223,7 +214,7 @@ class SolutionPath:
             f"{self.n_nonzero[-1]} of {self.n_features} rows non-zero at the end)"
         )
 
-    @computed_once
+    @cached_property
     def order(self) -> Array:
         """Feature indices, best first, the members of a unit side by side."""
         if self._has_groups:
@@ -232,7 +223,7 @@ class SolutionPath:
         order[self.ranking - 1] = np.arange(len(order))
         return order
 
-    @computed_once
+    @cached_property
     def ranking(self) -> Array:
         """Rank of the unit of each feature, from 1."""
         place, scores = vars(self).get("_place"), self._of_units(self.scores)
@@ -246,7 +237,7 @@ class SolutionPath:
         ranks[order] = np.arange(1, len(order) + 1)
         return ranks[self.unit_of] if self._has_groups else ranks
 
-    @computed_once
+    @cached_property
     def _heads(self) -> Array:
         """Lowest feature of each unit."""
         return np.unique(self.unit_of, return_index=True)[1]
@@ -255,7 +246,7 @@ class SolutionPath:
     def _has_groups(self) -> bool:
         return self.n_units < self.n_features
 
-    @computed_once
+    @cached_property
     def _occupied(self) -> Occupied:
         return Occupied.of(self.n_nonzero, self.indices, self.norms, self.unit_of)
 
@@ -292,23 +283,23 @@ class SolutionPath:
         n_free = np.bincount(stage_of, weights=~is_included[self._occupied.units], minlength=len(self.alphas))
         return n_free.astype(np.intp) + self.n_included
 
-    @computed_once
+    @cached_property
     def n_included(self) -> int:
         """Number of units that are always selected."""
         return int(np.count_nonzero(self._of_units(self.rules == RULES.index("included"))))
 
-    @computed_once
+    @cached_property
     def least_size(self) -> int:
         """Number of units of the smallest panel: those that are included, or required by constraints on panels."""
         return int(np.count_nonzero(self._is_in_every_panel))
 
-    @computed_once
+    @cached_property
     def _is_in_every_panel(self) -> Array:
         """Mask of the units that are included or required."""
         rules = self._of_units(self.rules)
         return (rules == RULES.index("included")) | (rules == RULES.index("required"))
 
-    @computed_once
+    @cached_property
     def n_selectable(self) -> int:
         """Number of units that are not excluded."""
         return self.n_units - int(np.count_nonzero(self._of_units(self.rules == RULES.index("excluded"))))
@@ -534,7 +525,7 @@ class SolutionPath:
         """
         return self._top[: k if k <= len(self._top) else 0]
 
-    @computed_once
+    @cached_property
     def _top(self) -> Array:
         """Features with a score above 0, best first, usually those of the last stage; none with groups.
 
@@ -543,12 +534,12 @@ class SolutionPath:
         top = np.flatnonzero(self.scores > 0.0) if not self._has_groups else np.arange(0)
         return top[order_descending(self.scores[top], rtol=float(self.tie))]
 
-    @computed_once
+    @cached_property
     def n_units(self) -> int:
         """Number of units, including excluded and constant ones."""
         return count_units(self.unit_of)
 
-    @computed_once
+    @cached_property
     def n_ranked(self) -> int:
         """Number of units that are neither excluded nor constant."""
         return int(np.count_nonzero(np.isfinite(self._of_units(self.scores))))
@@ -608,13 +599,13 @@ class SolutionPath:
         return self.y_mean - self.coef(k) @ self.x_mean
 
     def with_refits(
-        self, problem: LeastSquares, k_max: int, value: Callable[[LeastSquares, Array, Array], float] | None = None
+        self, problem: Problem, k_max: int, value: Callable[[Problem, Array, Array], float] | None = None
     ) -> SolutionPath:
         """Return this path with the factors that :meth:`refit` needs for every k up to ``k_max``.
 
         Parameters
         ----------
-        problem : LeastSquares
+        problem : Problem
             The data term of this path.
         k_max : int
             Largest number of units to refit.
@@ -695,11 +686,7 @@ class SolutionPath:
         n_rows = int(max(ends, default=0))
         rows = self._refitted(self._n_units_in(n_rows), "refit") if n_rows else np.arange(0)
         squares = NestedSquares.of(self.refit_triangle, self.refit_targets / self.y_scale, ends)
-        return NestedRules(rows, squares, *self._units_of_x(rows), self.y_mean, scatter)
-
-    def _units_of_x(self, rows: Array) -> tuple[Array, Array]:
-        """Return the means and the scales of a few features."""
-        return self.x_mean[rows], self.x_scale[rows]
+        return NestedRules(rows, squares, self.x_mean[rows], self.x_scale[rows], self.y_mean, scatter)
 
     def _refitted(self, k: int, method: str) -> Array:
         """Return the features of the best ``k`` units, for a method that needs their triangle."""
@@ -738,7 +725,7 @@ class SolutionPath:
         is_regular, rises = len(inverse) == n_rows, np.empty(n_rows)
         for unit in np.unique(self.unit_of[rows]):
             is_member = self.unit_of[rows] == unit
-            if is_regular:  # the directions orthogonal to all other columns, as in l20fs.solvers.active_sets.basis
+            if is_regular:  # the directions orthogonal to all other columns, as in ActiveSet.exits
                 lines = np.linalg.qr(inverse[is_member].T)[0]
                 rises[is_member] = 0.5 * np.square(lines.T @ self.refit_targets[:n_rows]).sum()
             else:
@@ -849,95 +836,3 @@ class SolutionPath:
                     return cls(**{f.name: stored[f.name] for f in fields(cls)})
             except Exception as error:  # a damaged archive fails in a dozen ways, in zipfile, zlib, struct and numpy
                 raise ValueError(f"{os.fspath(file)!r} is not a path file written by SolutionPath.save: {error}") from error
-
-
-class DeferredPath(SolutionPath):
-    """Path of a fit on a device inside a search, which reads the best features and little more.
-
-    What is as long as X has features comes to the host when it is first read. Every feature is a unit, and costs 1.
-    """
-
-    #: Attributes that do not depend on the numbers per feature.
-    FREE = frozenset({"refit_triangle", "refit_targets", "refit_losses", "lower_bounds"})
-
-    _finish: Callable[[], SolutionPath]
-    _off_path: Callable[[], tuple[Any, Any]]
-    _place: Place
-    _columns: Columns
-    _n_ranked: int
-
-    @classmethod
-    def by_entry(
-        cls,
-        known: dict[str, Array],
-        finish: Callable[[], SolutionPath],
-        off_path: Callable[[], tuple[Any, Any]],
-        design: Design,
-    ) -> DeferredPath:
-        """Return a path ranked by entry of which some arrays are known, and ``finish`` returns all, ranked by norm.
-
-        ``off_path`` returns the closeness of all features, and whether they vary, where X is.
-        """
-        there = {"_place": design.place, "_columns": design.columns, "_n_ranked": design.summary.n_varying}
-        own = {"_finish": lambda: finish().ranked_by("entry"), "_off_path": off_path}
-        return cls._of({**known, **there, **own})
-
-    @classmethod
-    def _of(cls, state: dict[str, Any]) -> DeferredPath:
-        path = cls.__new__(cls)
-        vars(path).update(state)
-        return path
-
-    def __getattr__(self, name: str) -> Array:
-        if name not in ("rules", "scores", "x_mean", "x_scale"):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return self._array(name)
-
-    def _array(self, name: str) -> Array:
-        whole = vars(self)["_finish"]()
-        vars(self).update({name: getattr(whole, name) for name in ("rules", "scores", "x_mean", "x_scale")})
-        return vars(self)[name]
-
-    def _whole(self) -> SolutionPath:
-        """Return the path with all arrays."""
-        return SolutionPath(**{field.name: getattr(self, field.name) for field in fields(self)})
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _path_of, ({field.name: getattr(self, field.name) for field in fields(self)},)
-
-    def _with(self, **changes: Array) -> SolutionPath:
-        return self._of(vars(self) | changes) if changes.keys() <= self.FREE else replace(self._whole(), **changes)
-
-    def ranked_by(self, ranking: Ranking) -> SolutionPath:
-        return self if ranking == "entry" else self._whole().ranked_by(ranking)
-
-    @computed_once
-    def ranking(self) -> Array:
-        """Rank of each feature, from 1, by a sort where X is."""
-        units, places = np.unique(self._occupied.units[::-1], return_index=True)
-        scores, last = self._occupied.scores()[::-1][places], np.sort(self._occupied.last()[0])
-        scores[np.searchsorted(units, last)] = self._entry_scores()
-        there = self._place.put(scores_off_path(*self._off_path()), units, scores)
-        order = order_descending(there, rtol=float(self.tie))
-        return self._place.fetch(self._place.xp.argsort(order)) + 1
-
-    def _units_of_x(self, rows: Array) -> tuple[Array, Array]:
-        place, columns, chosen = self._place, self._columns, self._place.send(rows)
-        mean, scale = place.fetch(place.xp.stack([place.take(vector, chosen) for vector in (columns.mean, columns.scale)]))
-        return mean, scale
-
-    n_features = n_units = n_selectable = property(lambda self: len(self.unit_of))
-    n_included = least_size = property(lambda self: 0)
-    n_ranked = property(lambda self: self._n_ranked)
-    sizes = SolutionPath.n_nonzero
-
-    @computed_once
-    def _top(self) -> Array:
-        scores = self._entry_scores()
-        rows = np.sort(self._occupied.last()[0])[scores > 0.0]  # not all that were non-zero once are so at the end
-        return rows[order_descending(scores[scores > 0.0], rtol=float(self.tie))]
-
-
-def _path_of(arrays: dict[str, Array]) -> SolutionPath:
-    """Return a path in full, for one that is copied to elsewhere."""
-    return SolutionPath(**arrays)

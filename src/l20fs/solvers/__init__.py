@@ -1,16 +1,14 @@
-"""Solvers: each takes a problem and returns a SolutionPath."""
+"""Solvers: each walks a problem to a SolutionPath."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from l20fs.inputs.validation import check_choice
-from l20fs.solvers.ahiht import AHIHT, ahiht
+from l20fs.solvers.ahiht import AHIHT
 from l20fs.solvers.base import Solver
 from l20fs.solvers.greedy import forward, swap
-from l20fs.solvers.hiht import HIHT, hiht
-from l20fs.solvers.homotopy import Schedule
-from l20fs.solvers.initial_weights import starting_weights
+from l20fs.solvers.hiht import HIHT
 from l20fs.solvers.replacing import Forward, Swap
 from l20fs.solvers.robust import robust
 
@@ -19,15 +17,11 @@ __all__ = [
     "HIHT",
     "SOLVERS",
     "Forward",
-    "Schedule",
     "Solver",
     "Swap",
-    "ahiht",
     "forward",
-    "hiht",
     "make_solver",
     "robust",
-    "starting_weights",
     "swap",
 ]
 

@@ -3,60 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from numpy.typing import NDArray
-
-from l20fs.objective.least_squares import LeastSquares
-from l20fs.objective.row_penalty import RowPenalty
-from l20fs.objective.solution_path import SolutionPath
-from l20fs.solvers.base import Callback
-from l20fs.solvers.homotopy import HomotopySolver, Schedule, Trial
-
-
-def ahiht(
-    problem: LeastSquares,
-    schedule: Schedule,
-    *,
-    weights: NDArray[Any] | None = None,
-    callback: Callback | None = None,
-    lazy: bool | None = None,
-    penalty: RowPenalty | None = None,
-) -> SolutionPath:
-    """Decrease lambda with one accepted step each.
-
-    The result is not stationary at the last lambda: it is a few steps of thresholded gradient descent, and this early
-    stop acts like shrinkage.
-
-    Parameters
-    ----------
-    problem : LeastSquares
-    schedule : Schedule
-    weights : array of shape (n_targets, n_features), optional
-        The starting point; zero by default.
-    callback : callable, optional
-        Called with the :class:`~l20fs.objective.stage.Stage` after each lambda.
-    lazy : bool, optional
-        Whether to evaluate a feature only where it may matter (see :mod:`l20fs.solvers.lazy`); by default where that pays.
-    penalty : RowPenalty, optional
-        What the rows cost, one by one or in groups; each of them 1 by default.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> path = ahiht(LeastSquares(np.eye(4)[:, :3], np.eye(4)), Schedule(n_rows=3))
-    >>> int(path.n_nonzero[0]), int(path.n_nonzero[-1])
-    (0, 3)
-    """
-    solver = AHIHT(**schedule.options)
-    return solver.walk(
-        problem, schedule.n_rows, target=schedule.target, penalty=penalty, callback=callback, weights=weights, lazy=lazy
-    )
+from l20fs.solvers.homotopy import HomotopySolver, Trial
 
 
 @dataclass(repr=False, eq=False, kw_only=True)
 class AHIHT(HomotopySolver):
-    """Take one thresholded gradient step per lambda: the fast homotopy of the paper, :func:`ahiht`.
+    """Take one thresholded gradient step per lambda: the fast homotopy of the paper.
+
+    The result is not stationary at the last lambda: it is a few steps of thresholded gradient descent, and this early
+    stop acts like shrinkage.
 
     Parameters
     ----------

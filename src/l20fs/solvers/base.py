@@ -6,8 +6,9 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
+from l20fs.design.driver import Walk
 from l20fs.inputs.parameter_object import ParameterObject
-from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.problem import Problem
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.objective.stage import Stage
@@ -31,26 +32,24 @@ class Solver(ParameterObject):
     name: ClassVar[str]
     #: The losses that it minimises.
     losses: ClassVar[tuple[str, ...]] = ("squared",)
-    #: Whether it follows groups of features in an X that comes in blocks of samples.
-    groups_in_blocks: ClassVar[bool] = False
     #: Whether its panels meet constraints such as quotas and budgets.
     takes_constraints: ClassVar[bool] = False
 
     @abstractmethod
     def walk(
         self,
-        problem: LeastSquares,
+        problem: Problem,
         n_rows: int,
         *,
         target: float | None = None,
         penalty: RowPenalty | None = None,
         callback: Callback | None = None,
-    ) -> SolutionPath:
-        """Walk the path until ``n_rows`` units are non-zero, or lambda is ``target``.
+    ) -> Walk[SolutionPath]:
+        """Walk the path until ``n_rows`` units are non-zero, or lambda is ``target``: a walk (:mod:`l20fs.design.driver`).
 
         Parameters
         ----------
-        problem : LeastSquares
+        problem : Problem
             The data term.
         n_rows : int
             Number of non-zero rows, or units of rows, at which the path ends.
@@ -69,18 +68,18 @@ class Solver(ParameterObject):
 
     def walk_robust(
         self,
-        problem: LeastSquares,
+        problem: Problem,
         n_rows: int,
         *,
         target: float | None = None,
         penalty: RowPenalty | None = None,
         callback: Callback | None = None,
-    ) -> RobustFit:
+    ) -> Walk[RobustFit]:
         """Walk the path of the loss ``"l21"``, of solvers that have it among their ``losses``.
 
         Parameters
         ----------
-        problem : LeastSquares
+        problem : Problem
             The data term.
         n_rows : int
             Number of non-zero rows, or units of rows, at which the path ends.

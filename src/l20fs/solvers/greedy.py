@@ -1,7 +1,7 @@
 r"""Greedy solvers: forward selection and exchange of units.
 
 The homotopy of HIHT and AHIHT decides by the gradient, which ignores how rows overlap. Here every decision compares the
-exact minima of the data term with and without a row (:mod:`l20fs.solvers.active_sets`), and the objective ends far lower:
+exact minima of the data term with and without a row (:mod:`l20fs.solvers.active_set`), and the objective ends far lower:
 
 * :func:`forward` adds the best row again and again. The sets are nested: one run gives the ranking and f for every k.
 * :func:`swap` adds the best row, then exchanges rows while that lowers f, at every size.
@@ -20,33 +20,29 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 
-from l20fs.objective.least_squares import LeastSquares
+from l20fs.design.driver import Walk
 from l20fs.objective.panel_completion import Admission, completion_of
+from l20fs.objective.problem import Problem
 from l20fs.objective.prox import squared_row_norms
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.objective.stage import Stage
-from l20fs.solvers.active_sets import ActiveSet, RowActiveSet, make_active_set, make_growing_set
-from l20fs.solvers.active_sets.basis import Triangle
-from l20fs.solvers.active_sets.rows import NEGLIGIBLE
+from l20fs.solvers.active_set import NEGLIGIBLE, ActiveSet
 from l20fs.solvers.base import Callback
-from l20fs.typing import Array
-
-#: Numbers that stay close to the processor.
-CACHED = 1 << 15
+from l20fs.solvers.groups import make_active_set
 
 #: An exchange must promise to lower f by more than this share of its value at W = 0: less may be rounding.
 LEAST_DECREASE = {np.dtype(np.float64): 1e-11, np.dtype(np.float32): 5e-9}
 
 
 def forward(
-    problem: LeastSquares,
+    problem: Problem,
     n_rows: int,
     *,
     target: float | None = None,
     callback: Callback | None = None,
     penalty: RowPenalty | None = None,
-) -> SolutionPath:
+) -> Walk[SolutionPath]:
     """Add the row that lowers f most, until there are ``n_rows`` or none lowers it.
 
     Stage k has the k rows added first. Its lambda is the one below which the k-th is worth its price, if that of the rows
@@ -54,7 +50,7 @@ def forward(
 
     Parameters
     ----------
-    problem : LeastSquares
+    problem : Problem
         The data term.
     n_rows : int
         Number of units at which the path ends; it may exceed the number of samples if the problem has a ridge term.
@@ -72,18 +68,20 @@ def forward(
 
     Examples
     --------
-    >>> path = forward(LeastSquares(np.diag([1.0, 2.0, 3.0, 4.0])[:, :3], np.eye(4)), 3)
+    >>> from l20fs.design import finish
+    >>> from l20fs.objective import make_problem
+    >>> path = finish(forward(make_problem(np.diag([1.0, 2.0, 3.0, 4.0])[:, :3], np.eye(4)), 3))
     >>> path.n_nonzero.tolist()
     [0, 1, 2, 3]
     """
-    active = make_growing_set(problem, penalty)
+    active = yield from _set_of(problem, penalty)
     active.admission = admission_of(active, n_rows)
     limit, least = growth_limits(active, n_rows, target)
     stages: list[Stage] = []
     record(stages, stage_of(active, first_alpha(active), n_steps=0), callback)
     while active.size < limit:
         n_before = len(active)
-        if not active.grow(limit - active.size, least):
+        if not (yield from active.grow(limit - active.size, least)):
             break
         for stage in _stages_since(active, n_before, stages[-1].alpha):
             record(stages, stage, callback)
@@ -91,14 +89,14 @@ def forward(
 
 
 def swap(
-    problem: LeastSquares,
+    problem: Problem,
     n_rows: int,
     *,
     target: float | None = None,
     sizes: Collection[int] | None = None,
     callback: Callback | None = None,
     penalty: RowPenalty | None = None,
-) -> SolutionPath:
+) -> Walk[SolutionPath]:
     """Add the best row and exchange rows while that lowers f, at every size or only at the given ``sizes``.
 
     At such a size no exchange of one row for another lowers f further, and f is at most that of :func:`forward`; the sets of
@@ -107,12 +105,11 @@ def swap(
     It holds up to 1e-9 of f at W = 0, or 1e-6 if X is float32, for columns that are nearly linear combinations of others,
     too. Only a column of which the selected ones leave less than 1e-10 of its length, or less than 16 units in the last
     place of its values as stored (2e-6 of its length in float32, more where its mean is large), counts as dependent and does
-    not enter without a ridge: it may be a combination that was rounded. For X in blocks with more samples than features,
-    known by its Gram matrix, it holds up to 1e-5 of f at W = 0, and the limit is 1e-5 of the length.
+    not enter without a ridge: it may be a combination that was rounded.
 
     Parameters
     ----------
-    problem : LeastSquares
+    problem : Problem
         The data term.
     n_rows : int
         Number of non-zero rows, or units of rows, at which the path ends.
@@ -132,45 +129,51 @@ def swap(
 
     Examples
     --------
-    >>> path = swap(LeastSquares(np.diag([1.0, 2.0, 3.0, 4.0])[:, :3], np.eye(4)), 2)
+    >>> from l20fs.design import finish
+    >>> from l20fs.objective import make_problem
+    >>> path = finish(swap(make_problem(np.diag([1.0, 2.0, 3.0, 4.0])[:, :3], np.eye(4)), 2))
     >>> len(path.rows_at(2))
     2
     """
     exchange_at = range(1, problem.n_features) if sizes is None else sizes
-    active = make_active_set(problem, (), penalty)
+    active = yield from _set_of(problem, penalty)
     active.admission = admission_of(active, n_rows)
-    fallback: RowActiveSet | None = None  # grows without exchanges; the same as the active set before the first of them
+    fallback: ActiveSet | None = None  # grows without exchanges; the same as the active set before the first of them
     limit, least = growth_limits(active, n_rows, target)
     stages: list[Stage] = []
     record(stages, stage_of(active, first_alpha(active), n_steps=0), callback)
     while active.size < limit:
         n_before, first = len(active), active.size
         until_exchange = next((size for size in range(first + 1, limit) if size in exchange_at), limit)
-        if active.grow(until_exchange - first, least):
+        if (yield from active.grow(until_exchange - first, least)):
             grown = _stages_since(active, n_before, stages[-1].alpha)
         elif active.admission is not None and fallback is not None and len(fallback) > n_before:
             # Exchanges have used up what the rules allow; the units that were added first leave room for more.
-            active = _set_of(fallback.units[: n_before + 1], fallback)
+            active = yield from _set_like(fallback, fallback.units[: n_before + 1])
             grown = [stage_of(active, stages[-1].alpha)]
         else:
             break
         if active.size in exchange_at:
             alpha = grown[-1].alpha
-            active = active if fallback is None else _better(active, fallback, alpha)
+            if fallback is not None:
+                active = yield from _better(active, fallback, alpha)
             units, admission = list(active.units), active.admission and active.admission.copy()
-            grown[-1] = stage_of(active, alpha, n_steps=1 + exchange(active, alpha))
+            n_exchanged = yield from exchange(active, alpha)
+            grown[-1] = stage_of(active, alpha, n_steps=1 + n_exchanged)
             if fallback is None and units != active.units and active.size < limit:
-                fallback = _set_of(units, active)
+                fallback = yield from _set_like(active, units)
                 fallback.admission = admission
-                while fallback.size < limit and fallback.grow(limit - fallback.size, least):
+                while fallback.size < limit and (yield from fallback.grow(limit - fallback.size, least)):
                     pass
         for stage in grown:
             record(stages, stage, callback)
+        if active.size <= first:  # rounding has not let a unit come back that was exchanged on trial
+            break
     if target is not None and not active.penalty.is_even:
         # An exchange for something cheaper was right at the lambda of its stage, and may not be at a smaller one.
         best = best_stage(stages, target, active)
         if best is not stages[-1]:
-            active = _set_of(np.unique(active.penalty.unit_of[best.rows]), active)
+            active = yield from _set_like(active, np.unique(active.penalty.unit_of[best.rows]))
             stages.append(stage_of(active, stages[-1].alpha))
     return path_of(active, ended_at(stages, target))
 
@@ -191,18 +194,24 @@ def growth_limits(active: ActiveSet, n_rows: int, target: float | None) -> tuple
     return min(n_rows, n_units) if target is None else n_units, max(target or 0.0, least_merit(active))
 
 
-def _better(active: RowActiveSet, fallback: RowActiveSet, alpha: float) -> RowActiveSet:
+def _better(active: ActiveSet, fallback: ActiveSet, alpha: float) -> Walk[ActiveSet]:
     """Return the active set, or the units that were added first where these are better."""
     n_units = len(active)
     if len(fallback) >= n_units and fallback.objective_at(n_units, alpha) < active.objective(alpha):
-        return _set_of(fallback.units[:n_units], fallback)
+        return (yield from _set_like(fallback, fallback.units[:n_units]))
     return active
 
 
-def _set_of(units: Iterable[int], like: RowActiveSet) -> RowActiveSet:
+def _set_of(problem: Problem, penalty: RowPenalty | None, units: Iterable[int] = ()) -> Walk[ActiveSet]:
+    active = make_active_set(problem, penalty)
+    yield from active.start(units)
+    return active
+
+
+def _set_like(other: ActiveSet, units: Iterable[int]) -> Walk[ActiveSet]:
     """Return an active set of other units, under the same rules."""
-    active = make_active_set(like.problem, units, like.penalty)
-    active.admission = like.admission and like.admission.copy()
+    active = yield from _set_of(other.problem, other.penalty, units)
+    active.admission = other.admission and other.admission.copy()
     return active
 
 
@@ -244,7 +253,7 @@ def ended_at(stages: list[Stage], target: float | None) -> list[Stage]:
     return [*(stage for stage in stages if stage.alpha > target), stages[-1]._replace(alpha=target)]
 
 
-def exchange(active: RowActiveSet, alpha: float = 0.0) -> int:
+def exchange(active: ActiveSet, alpha: float = 0.0) -> Walk[int]:
     """Exchange the best pair of units while that lowers f + alpha * cost; return the number of exchanges.
 
     What an exchange promises comes from products in the precision of X, and what it brings from columns in float64. One that
@@ -255,16 +264,18 @@ def exchange(active: RowActiveSet, alpha: float = 0.0) -> int:
     n_exchanged, objective = 0, active.objective(alpha)
     seen = {frozenset(active.units)}
     while active.n_fixed < len(active) < active.penalty.n_units:
-        best = active.best_exchange(alpha)
+        best = yield from active.best_exchange(alpha)
         if best.decrease <= least:
             break
         left = active.units[best.position]
-        active.remove(best.position)
-        active.add(best.unit)
+        yield from active.remove(best.position)
+        n_left = len(active)
+        yield from active.add(best.unit)
         before, objective = objective, active.objective(alpha)
         if objective >= before or frozenset(active.units) in seen:
-            active.remove(len(active) - 1)
-            active.add(left)
+            if len(active) > n_left:  # a unit that turns out to depend on others has not entered
+                yield from active.remove(n_left)
+            yield from active.add(left)
             break
         seen.add(frozenset(active.units))
         n_exchanged += 1
@@ -273,12 +284,12 @@ def exchange(active: RowActiveSet, alpha: float = 0.0) -> int:
 
 def _stages_since(active: ActiveSet, first: int, alpha: float) -> list[Stage]:
     """Describe the active set after each unit from ``first`` on; lambda starts from ``alpha`` and never rises."""
-    rows, basis, costs = np.array(active.rows, dtype=np.intp), active.basis, active.unit_costs
+    rows, costs = np.array(active.rows, dtype=np.intp), active.unit_costs
     ends = [active.n_rows_at(n_units) for n_units in range(first, len(active) + 1)]
     losses = np.array(active.losses)[ends]
     alphas = np.minimum.accumulate([alpha, *-np.diff(losses) / costs[first:]])[1:]
     n_before = ends[0]
-    norms = _norms_since(basis, n_before)
+    norms = active.weight_norms(n_before)
     ascending = np.argsort(rows)
     total_costs = np.cumsum(costs)[first:]
     stages = []
@@ -289,32 +300,17 @@ def _stages_since(active: ActiveSet, first: int, alpha: float) -> list[Stage]:
     return stages
 
 
-def _norms_since(basis: Triangle, first: int) -> Array:
-    """Return the norms of the weights of all rows, for the first ``first + 1`` rows, ``first + 2`` and so on."""
-    norms = np.empty((basis.size, basis.size - first))
-    weights = basis.weights(first).T
-    step = max(1, CACHED // max(1, norms.shape[1] * weights.shape[1]))
-    for start in range(0, basis.size, step):  # little enough at a time to stay close to the processor
-        block = slice(start, start + step)
-        # One row more adds to the weights a column of the inverse triangle times the target of that row.
-        steps = basis.inverse[block, first:, None] * basis.targets[first:]
-        steps[: max(0, first - start), 0] += weights[block]
-        np.cumsum(steps, axis=1, out=steps)
-        norms[block] = np.sqrt(np.square(steps, out=steps).sum(axis=2))
-    return norms
-
-
 def stage_of(active: ActiveSet, alpha: float, *, n_steps: int = 1) -> Stage:
     """Describe the rows of the active set as the solution at a lambda."""
     rows = np.array(active.rows, dtype=np.intp)
-    norms = np.sqrt(squared_row_norms(active.weights.T))
+    norms = np.sqrt(squared_row_norms(active.weights().T))
     order = np.argsort(rows)
     return Stage(alpha, rows[order], norms[order], active.loss, n_steps=n_steps, cost=active.cost)
 
 
 def path_of(active: ActiveSet, stages: list[Stage]) -> SolutionPath:
     """Assemble the path that ends with the rows of an active set, ranked by entry."""
-    values = active.weights[:, np.argsort(active.rows)]
-    path = SolutionPath.from_stages(active.problem, stages, values, active.closeness, active.penalty)
+    values = active.weights()[:, np.argsort(active.rows)]
+    path = SolutionPath.from_stages(active.problem, stages, values, active.closeness(), active.penalty)
     path = path.ranked_by("entry")
     return path if active.admission is None else path.under(active.admission.rules, n_whole=active.admission.n_whole)

@@ -4,56 +4,24 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from l20fs.inputs.validation import check_choice, check_number
-from l20fs.objective.least_squares import LeastSquares
-from l20fs.objective.row_penalty import RowPenalty
-from l20fs.objective.solution_path import SolutionPath
 from l20fs.objective.stage import Stage
-from l20fs.solvers.base import Callback
-from l20fs.solvers.homotopy import HomotopySolver, Schedule, Trial
+from l20fs.solvers.homotopy import HomotopySolver, Trial
 
 Stopping = Literal["relative", "absolute"]
 
 
-def hiht(
-    problem: LeastSquares,
-    schedule: Schedule,
-    *,
-    weights: NDArray[Any] | None = None,
-    max_iter: int = 200,
-    tol: float = 1e-6,
-    stopping: Stopping = "relative",
-    callback: Callback | None = None,
-    lazy: bool | None = None,
-    penalty: RowPenalty | None = None,
-) -> SolutionPath:
-    """Decrease lambda and iterate at each value until the step is short.
-
-    A stage ends when ``||V - W||^2 <= tol * ||V||^2`` (``stopping="relative"``, independent of the units of X) or
-    ``||V - W||^2 <= tol`` (``"absolute"``, the paper), or after ``max_iter`` accepted steps, which is warned about. The
-    other arguments are those of :func:`~l20fs.solvers.ahiht`.
-
-    Examples
-    --------
-    >>> path = hiht(LeastSquares(np.eye(4)[:, :3], np.eye(4)), Schedule(n_rows=3))
-    >>> int(path.n_nonzero[-1])
-    3
-    """
-    solver = HIHT(**schedule.options, max_iter=max_iter, tol=tol, stopping=stopping)
-    return solver.walk(
-        problem, schedule.n_rows, target=schedule.target, penalty=penalty, callback=callback, weights=weights, lazy=lazy
-    )
-
-
 @dataclass(repr=False, eq=False, kw_only=True)
 class HIHT(HomotopySolver):
-    """Take thresholded gradient steps until convergence at every lambda: the homotopy of the paper, :func:`hiht`.
+    """Take thresholded gradient steps until convergence at every lambda: the homotopy of the paper.
+
+    A stage ends when ``||V - W||^2 <= tol * ||V||^2`` (``stopping="relative"``, independent of the units of X) or
+    ``||V - W||^2 <= tol`` (``"absolute"``, the paper), or after ``max_iter`` accepted steps, which is warned about.
 
     Parameters
     ----------

@@ -6,8 +6,10 @@ One step from W with the parameter L (equation 14 of the paper) is
 
 where H zeroes the rows whose squared norm is at most :math:`2 \lambda / L`, or :math:`2 \lambda c_u / L` for a unit of rows
 that costs :math:`c_u` (see :mod:`l20fs.objective.row_penalty`). L is raised, always from the same W,
-until the objective falls by at least :math:`\tfrac\eta2 \|W - V\|_F^2`. An accepted step costs one pass over X at most, for
-the gradient at V; a trial costs only the rows that change.
+until the objective falls by at least :math:`\tfrac\eta2 \|W - V\|_F^2`.
+
+A trial D = V - W asks for one thing, :math:`\tilde X' \tilde X D`: the curvature of f along D follows from it, and the
+gradient at V if the step is taken.
 """
 
 from __future__ import annotations
@@ -15,20 +17,20 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from l20fs.design.driver import GramRequest, Walk
+from l20fs.design.matrix import squared_columns
 from l20fs.inputs.validation import check_number
-from l20fs.objective.gradients import Gradient
-from l20fs.objective.least_squares import LeastSquares
+from l20fs.objective.problem import Problem
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.objective.stage import Stage
 from l20fs.solvers.base import Callback, Solver
 from l20fs.solvers.initial_weights import starting_weights
-from l20fs.solvers.lazy import GradientRule, LazyGradients, laziness_pays
 from l20fs.typing import Array
 
 #: Squared step, per squared norm of W, up to which W counts as standing still. It is far above the rounding of W in float32,
@@ -41,99 +43,51 @@ LEAST_FACTOR, LARGEST_RATE = 1.01, 0.999
 #: How many times below the bounds of the curvature of f, or above them, L may start: with a larger one W would not move.
 FARTHEST = 1e8
 
-
-@dataclass(frozen=True)
-class Schedule:
-    """Schedule of lambda, and line search for L.
-
-    Parameters
-    ----------
-    target : float or None
-        The lambda at which the path ends, reached exactly. None: go on until ``n_rows`` rows are non-zero.
-    n_rows : int
-        Where a path without a target ends; with a penalty on groups, the number of units.
-    start : float or None
-        lambda_0, the lambda of the first stage, as in the paper's listings. None: the smallest lambda at which W = 0
-        stays put, so that the first stage is empty and none is idle.
-    rate : float
-        rho, the factor between two lambdas.
-    line_search_factor : float
-        gamma, by which L grows after a rejected trial.
-    eta : float or None
-        Wanted decrease per squared step length. None: 1e-4 times the starting L, which does not depend on the units
-        of X.
-    lipschitz_start : float or None
-        The starting L. None: the largest squared norm of a centred sample.
-    """
-
-    target: float | None = None
-    n_rows: int = 20
-    start: float | None = None
-    rate: float = 0.9
-    line_search_factor: float = 2.0
-    eta: float | None = None
-    lipschitz_start: float | None = None
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options of a solver that walks like this."""
-        return {
-            "alpha_start": self.start,
-            "rate": self.rate,
-            "line_search_factor": self.line_search_factor,
-            "eta": self.eta,
-            "lipschitz_start": self.lipschitz_start,
-        }
-
-
-@dataclass
-class Iterate:
-    """Iterate of the homotopy: its non-zero rows, ascending, with their values and as a mask, and what is known there."""
-
-    rows: Array
-    values: Array
-    is_active: Array
-    residual: Array
-    gradient: Gradient = field(init=False)
+#: Share of the threshold from which a row is looked at; the threshold itself decides, free of the rounding of this choice.
+LOOKED_AT = 1.0 - 1e-6
 
 
 class Trial(NamedTuple):
-    """Trial step: new values of the rows ``touched``, of which ``kept`` stay non-zero."""
+    """Trial step: new ``values`` of the rows ``touched``, of which ``kept`` stay non-zero."""
 
     touched: Array
     kept: Array
+    slope: Array
+    change: Array
     values: Array
     squared_norms: Array
-    image: Array
     squared_length: float
-    is_good: bool
 
 
-class Walk:
-    """State of a homotopy: the current iterate, L and its bounds."""
+class Iterate:
+    """Current point of the homotopy, with L and its bounds.
 
-    def __init__(
-        self,
-        problem: LeastSquares,
-        schedule: Schedule,
-        weights: Array | None = None,
-        *,
-        penalty: RowPenalty | None = None,
-        lazy: bool = False,
-    ) -> None:
-        self.problem = problem
-        self.schedule = schedule
-        self.penalty = penalty or RowPenalty.plain(problem.n_features)
-        self.L = self._checked("lipschitz_start", problem.lipschitz_lower / FARTHEST, problem.lipschitz_lower)
-        self.eta = self._checked("eta", 0.0, 1e-4 * self.L)
-        self.tried_L = self.L
-        self._gradient: GradientRule = LazyGradients(problem) if lazy else problem.gradient
-        self.point = point = starting_point(problem, weights, self.penalty)
-        point.gradient = self._gradient(point.residual, point.rows, point.values)
+    Attributes
+    ----------
+    rows, values : arrays of shape (n_rows,) and (n_targets, n_rows)
+        The non-zero rows of W, ascending.
+    products : array of shape (n_targets, n_features)
+        ``(X~ W - Y~)' X~``, where X is: the gradient of f without its ridge term.
+    squared_norms : array of shape (n_features,)
+        Those of ``products``.
+    L, tried_L : float
+        The step parameter, and what it was raised to by the last search.
+    """
 
-    def _checked(self, name: str, least: float, default: float) -> float:
-        """Return an option of the schedule that is a curvature, or its default."""
-        given, most = getattr(self.schedule, name), FARTHEST * self.problem.lipschitz_upper
+    def __init__(self, problem: Problem, penalty: RowPenalty, solver: HomotopySolver) -> None:
+        self.problem, self.penalty = problem, penalty
+        self.line_search_factor = float(solver.line_search_factor)
+        lower = problem.lipschitz_lower
+        self.L = self.tried_L = self._checked("lipschitz_start", solver.lipschitz_start, lower / FARTHEST, lower)
+        self.eta = self._checked("eta", solver.eta, 0.0, 1e-4 * self.L)
+        self.rows, self.values = np.arange(0), np.zeros((problem.n_targets, 0))
+        self._move_to(-problem.target_products)
+        #: The largest lambda at which a unit enters at W = 0.
+        self.largest_entry = self.entry_lambda()
+
+    def _checked(self, name: str, given: float | None, least: float, default: float) -> float:
+        """Return an option that is a curvature, or its default."""
+        most = FARTHEST * self.problem.lipschitz_upper
         if given is None:
             return default
         if not least <= given <= most:
@@ -142,50 +96,69 @@ class Walk:
             )
         return float(given)
 
-    def step(self, lam: float) -> Trial:
-        """Search an acceptable step at ``lam`` and take it, unless it is zero."""
-        trial, point = self.search(lam), self.point
-        if trial.squared_length > 0.0:
-            point.is_active[trial.touched] = trial.kept
-            point.rows = trial.touched[trial.kept]
-            point.values = trial.values.compress(trial.kept, axis=1)
-            point.residual += trial.image
-            point.gradient = self._gradient(point.residual, point.rows, point.values)
-        return trial
+    def start(self, weights: Array) -> Walk[None]:
+        """Begin at given weights, (n_targets, n_features), instead of zero."""
+        problem, penalty = self.problem, self.penalty
+        # A constant feature has no effect, hence no reason to be selected.
+        may_enter = penalty.may_enter(problem.design.varies)
+        is_active = may_enter & weights.any(axis=0)
+        if penalty.has_groups:  # a unit is non-zero as a whole
+            is_active = may_enter & np.isin(penalty.unit_of, penalty.unit_of[is_active])
+        self.rows, self.values = np.flatnonzero(is_active), weights[:, is_active]
+        images = yield GramRequest(problem.design, self.rows, self.values)
+        self._move_to(self.products + images)
 
-    def search(self, lam: float) -> Trial:
-        """Increase L until the trial step from the current point is acceptable."""
+    def _move_to(self, products: Any) -> None:
+        place = self.problem.design.place
+        self.products, self.squared_norms = products, place.fetch(squared_columns(products, place.xp))
+
+    def _at(self, products: Any, rows: Array) -> Array:
+        """Return the products of a few features, on the host."""
+        place = self.problem.design.place
+        return place.fetch(place.take(products, place.send(rows), axis=1))
+
+    def step(self, lam: float) -> Walk[Trial]:
+        """Search an acceptable step at ``lam`` and take it, unless it is zero."""
         trial = self.propose(lam)
-        while not trial.is_good and trial.squared_length > 0.0 and self.L < self._ceiling:
-            self.L = min(self.schedule.line_search_factor * self.L, self._next_bound())
+        while trial.squared_length > 0.0:
+            images = yield GramRequest(self.problem.design, trial.touched, trial.change)
+            if self.is_good(trial, images, lam) or self.L >= self._ceiling:
+                self.rows, self.values = trial.touched[trial.kept], trial.values.compress(trial.kept, axis=1)
+                self._move_to(self.products + images)
+                break
+            self.L = min(self.line_search_factor * self.L, self._next_bound())
             trial = self.propose(lam)
         self.tried_L = self.L
         return trial
 
     def propose(self, lam: float) -> Trial:
-        """Compute the trial step with the current L and check its decrease."""
-        problem, penalty, point, L = self.problem, self.penalty, self.point, self.L
+        """Compute the trial step with the current L."""
+        problem, penalty, L = self.problem, self.penalty, self.L
         threshold = math.sqrt(2.0 * lam / L)
         # A zero row enters only if ||gradient|| / L > threshold: all others stay zero and need not be looked at.
-        touched = point.gradient.touched(L * threshold, penalty, point.is_active)
+        is_touched = penalty.is_heavy(self.squared_norms, L * threshold * LOOKED_AT)
+        is_touched[self.rows] = True
         if not penalty.is_plain:
-            touched = touched[problem.design.varies[touched]]  # an included feature may be constant
+            is_touched &= problem.design.varies  # an included feature may be constant
+        touched = np.flatnonzero(is_touched)
         old = np.zeros((problem.n_targets, len(touched)))
-        old[:, np.searchsorted(touched, point.rows)] = point.values  # a row with weights is touched
-        slope = point.gradient.at(touched)
+        old[:, np.searchsorted(touched, self.rows)] = self.values
+        slope = self._at(self.products, touched) + problem.ridge * old
         new = old - slope / L
-        squared_norms = np.add.reduce(new * new)
+        squared_norms = squared_columns(new, np)
         kept = penalty.is_heavy(squared_norms, threshold, touched)
         new *= kept
         change = new - old
-        image = problem.image(touched, change, point.gradient.likely)
-        squared_length = float(np.vdot(change, change))
+        return Trial(touched, kept, slope, change, new, squared_norms, float(np.vdot(change, change)))
+
+    def is_good(self, trial: Trial, images: Any, lam: float) -> bool:
+        """Say whether a step lowers the objective enough; ``images`` are the products ``D' X~' X~`` of its change D."""
+        change, squared_length, cost_of = trial.change, trial.squared_length, self.penalty.cost_of
         # f(W + D) - f(W) = <gradient, D> + (||X D||^2 + mu ||D||^2) / 2, without the cancellation of two values of f.
-        descent = -float(np.vdot(slope, change))
-        bend = 0.5 * problem.curvature(image, change)
-        saved = lam * (penalty.cost_of(point.rows) - penalty.cost_of(touched[kept]))
-        is_good = descent - bend + saved >= 0.5 * self.eta * squared_length
-        return Trial(touched, kept, new, squared_norms, image, squared_length, is_good)
+        descent = -float(np.vdot(trial.slope, change))
+        bend = 0.5 * (float(np.vdot(change, self._at(images, trial.touched))) + self.problem.ridge * squared_length)
+        saved = lam * (cost_of(self.rows) - cost_of(trial.touched[trial.kept]))
+        return descent - bend + saved >= 0.5 * self.eta * squared_length
 
     @property
     def _cap(self) -> float:
@@ -200,37 +173,29 @@ class Walk:
     def _next_bound(self) -> float:
         return self._cap if self._cap > self.L else self._ceiling
 
+    def entry_lambda(self) -> float:
+        """Return the lambda below which a zero unit enters: the largest ``||gradient_u||^2 / (2 L c_u)`` of one."""
+        outside = self.squared_norms.copy()
+        outside[self.rows] = 0.0
+        return float(np.max(self.penalty.per_cost(outside), initial=0.0)) / (2.0 * self.tried_L)
+
     def stage(self, lam: float, trial: Trial, n_steps: int, converged: bool) -> Stage:
         """Describe the current point, which the last trial has reached, as the solution at ``lam``."""
-        point, norms = self.point, np.sqrt(trial.squared_norms[trial.kept])
-        loss, cost = self.problem.value(point.residual, point.values), self.penalty.cost_of(point.rows)
-        return Stage(lam, point.rows, norms, loss, self.L, n_steps, converged, trial.squared_length, cost)
+        norms, cost = np.sqrt(trial.squared_norms[trial.kept]), self.penalty.cost_of(self.rows)
+        return Stage(lam, self.rows, norms, self.loss(), self.L, n_steps, converged, trial.squared_length, cost)
 
+    def loss(self) -> float:
+        """Return f."""
+        problem, rows, values = self.problem, self.rows, self.values
+        # f(W) = f(0) + <X~'(X~ W - Y~) - X~' Y~, W> / 2 + mu ||W||^2 / 2
+        slope = self._at(self.products, rows) - self._at(problem.target_products, rows) + problem.ridge * values
+        return max(0.0, problem.null_loss + 0.5 * float(np.vdot(slope, values)))
 
-def starting_point(problem: LeastSquares, weights: Array | None, penalty: RowPenalty) -> Iterate:
-    """Evaluate the residual at the starting weights, (n_targets, n_features); None: all zero."""
-    shape = (problem.n_targets, problem.n_features)
-    if weights is None:
-        rows, values = np.arange(0), np.zeros((shape[0], 0))
-        residual = problem.residual(rows, values)
-        is_active = np.zeros(shape[1], dtype=bool)
-        return Iterate(rows, values, is_active, residual)
-    weights = np.array(weights, dtype=np.float64)
-    if weights.shape != shape:
-        raise ValueError(f"The starting weights have shape {weights.shape}; expected (n_targets, n_features) = {shape}.")
-    may_enter = penalty.may_enter(problem.design.varies)
-    weights[:, ~may_enter] = 0.0  # a constant feature has no effect, hence no reason to be selected
-    is_active = np.asarray(weights.any(axis=0))
-    if penalty.has_groups:  # a unit is non-zero as a whole
-        is_active = may_enter & np.isin(penalty.unit_of, penalty.unit_of[is_active])
-    rows, values = np.flatnonzero(is_active), weights[:, is_active]
-    residual = problem.residual(rows, values)
-    return Iterate(rows, values, is_active, residual)
-
-
-def entry_lambda(point: Iterate, L: float, penalty: RowPenalty) -> float:
-    """Return the lambda below which a new unit enters: ``max_u ||gradient_u||^2 / (2 L c_u)`` over those that are zero."""
-    return point.gradient.largest_outside(point.is_active, penalty) / (2.0 * L)
+    def closeness(self) -> Array:
+        """Return the norm of the gradient of each unit, per root of its cost."""
+        squares = self.squared_norms.copy()
+        squares[self.rows] = squared_columns(self._at(self.products, self.rows) + self.problem.ridge * self.values, np)
+        return np.sqrt(self.penalty.per_cost(squares))
 
 
 def target_grid(start: float, target: float, rate: float) -> list[float]:
@@ -255,43 +220,9 @@ def smallest_lambda(largest: float, dtype: np.dtype[Any]) -> float:
     return largest * (100.0 * float(np.finfo(dtype).eps)) ** 2
 
 
-def lambdas(walk: Walk, stages: list[Stage]) -> Iterator[float]:
-    """Yield the lambdas of the path; ``stages`` is filled by the caller between two of them."""
-    schedule, problem, penalty = walk.schedule, walk.problem, walk.penalty
-    origin = walk.point
-    if len(origin.rows):
-        origin = starting_point(problem, None, penalty)
-        origin.gradient = problem.gradient(origin.residual, origin.rows, origin.values)
-    largest = entry_lambda(origin, walk.L, penalty) * (1.0 + 1e-6)
-    first = largest if schedule.start is None else schedule.start
-    if schedule.target is not None:
-        yield from target_grid(first, schedule.target, schedule.rate)
-        return
-    if largest == 0.0:
-        yield problem.null_loss  # no feature has anything to do with the targets: the path is its empty stage
-        return
-    n_wanted = min(schedule.n_rows, penalty.n_selectable(problem.design.varies))
-    lam = first
-    smallest = smallest_lambda(largest, problem.dtype)
-    has_been_sparse = False  # a random start has all rows; the path begins when the threshold has thinned them
-    while lam > smallest or not stages:
-        yield lam
-        n_units = penalty.size_of(stages[-1].rows)
-        if n_units < n_wanted:
-            has_been_sparse = True
-        elif has_been_sparse or n_units == len(penalty.included):
-            return
-        lam *= schedule.rate
-        # Nothing moved, so nothing will before the next row enters: skip the idle lambdas.
-        if stages[-1].squared_step <= STANDSTILL * float(stages[-1].norms @ stages[-1].norms):
-            lam = min(lam, entry_lambda(walk.point, walk.tried_L, penalty) * (1.0 - 1e-6))
-
-
 @dataclass(repr=False, eq=False, kw_only=True)
 class HomotopySolver(Solver):
     """Options that the solvers which follow the gradient share."""
-
-    groups_in_blocks = True
 
     alpha_start: float | None = None
     rate: float = 0.9
@@ -315,58 +246,59 @@ class HomotopySolver(Solver):
 
     def walk(
         self,
-        problem: LeastSquares,
+        problem: Problem,
         n_rows: int,
         *,
         target: float | None = None,
         penalty: RowPenalty | None = None,
         callback: Callback | None = None,
-        weights: Array | None = None,
-        lazy: bool | None = None,
-    ) -> SolutionPath:
-        """Walk down lambda with warm starts until ``n_rows`` units are non-zero, or lambda is ``target``.
-
-        Parameters
-        ----------
-        problem : LeastSquares
-            The data term.
-        n_rows : int
-            Number of non-zero rows, or units of rows, at which the path ends.
-        target : float or None, default=None
-            The lambda at which the path ends, whatever ``n_rows`` says.
-        penalty : RowPenalty or None, default=None
-            Costs of the rows, one by one or in groups; each of them 1 by default.
-        callback : callable or None, default=None
-            Called with the :class:`~l20fs.objective.stage.Stage` after each lambda.
-        weights : array of shape (n_targets, n_features) or None, default=None
-            Starting point; None: that of ``init``.
-        lazy : bool or None, default=None
-            Whether a feature is evaluated only where it may matter, which does not change the path; None: where that pays.
-
-        Returns
-        -------
-        SolutionPath
-            All solutions on the way.
-        """
-        weights = self.weights(problem) if weights is None else weights
-        is_lazy = laziness_pays(problem) if lazy is None else lazy
-        walk = Walk(problem, self.schedule(n_rows, target), weights, penalty=penalty, lazy=is_lazy)
+    ) -> Walk[SolutionPath]:
+        penalty = penalty or RowPenalty.plain(problem.n_features)
+        iterate = Iterate(problem, penalty, self)
+        weights = starting_weights(problem, self.init, self.random_state)
+        if weights is not None:
+            yield from iterate.start(weights)
         stages: list[Stage] = []
-        for lam in lambdas(walk, stages):
-            L_before, n_steps, converged = walk.L, 0, False
+        for lam in self._lambdas(iterate, stages, n_rows, target):
+            L_before, n_steps, converged = iterate.L, 0, False
             while n_steps < self._max_steps and not converged:
-                trial = walk.step(lam)
+                trial = yield from iterate.step(lam)
                 if trial.squared_length == 0.0:
                     # A standstill says nothing about the curvature: an L raised on the way to it would freeze the path.
-                    walk.L, converged = L_before, True
+                    iterate.L, converged = L_before, True
                 else:
                     n_steps, converged = n_steps + 1, self._is_converged(trial)
-            stages.append(walk.stage(lam, trial, n_steps, converged))
+            stages.append(iterate.stage(lam, trial, n_steps, converged))
             if callback is not None:
                 callback(stages[-1])
-        closeness = np.sqrt(walk.penalty.per_cost(walk.point.gradient.squared_norms).astype(np.float64))
         self._report(stages)
-        return SolutionPath.from_stages(problem, stages, walk.point.values, closeness, walk.penalty)
+        return SolutionPath.from_stages(problem, stages, iterate.values, iterate.closeness(), penalty)
+
+    def _lambdas(self, iterate: Iterate, stages: list[Stage], n_rows: int, target: float | None) -> Iterator[float]:
+        """Yield the lambdas of the path; ``stages`` is filled by the caller between two of them."""
+        problem, penalty = iterate.problem, iterate.penalty
+        largest = iterate.largest_entry * (1.0 + 1e-6)
+        lam, rate = largest if self.alpha_start is None else float(self.alpha_start), float(self.rate)
+        if target is not None:
+            yield from target_grid(lam, target, rate)
+            return
+        if largest == 0.0:
+            yield problem.null_loss  # no feature has anything to do with the targets: the path is its empty stage
+            return
+        n_wanted = min(n_rows, penalty.n_selectable(problem.design.varies))
+        smallest = smallest_lambda(largest, problem.dtype)
+        has_been_sparse = False  # a random start has all rows; the path begins when the threshold has thinned them
+        while lam > smallest or not stages:
+            yield lam
+            n_units = penalty.size_of(stages[-1].rows)
+            if n_units < n_wanted:
+                has_been_sparse = True
+            elif has_been_sparse or n_units == len(penalty.included):
+                return
+            lam *= rate
+            # Nothing moved, so nothing will before the next row enters: skip the idle lambdas.
+            if stages[-1].squared_step <= STANDSTILL * float(stages[-1].norms @ stages[-1].norms):
+                lam = min(lam, iterate.entry_lambda() * (1.0 - 1e-6))
 
     def check(self) -> None:
         check_number("line_search_factor", self.line_search_factor, minimum=LEAST_FACTOR, strict=False)
@@ -384,43 +316,3 @@ class HomotopySolver(Solver):
         shape = (n_targets, n_features)
         if not isinstance(self.init, str) and np.shape(self.init) != shape:
             raise ValueError(f"init has the shape {np.shape(self.init)}; expected (n_targets, n_features) = {shape}.")
-
-    def schedule(self, n_rows: int, target: float | None) -> Schedule:
-        """Return the schedule of lambda and of the step parameter L.
-
-        Parameters
-        ----------
-        n_rows : int
-            Number of non-zero rows at which the path ends.
-        target : float or None
-            The lambda at which the path ends, whatever ``n_rows`` says.
-
-        Returns
-        -------
-        Schedule
-            These two and the options.
-        """
-        return Schedule(
-            target=target,
-            n_rows=n_rows,
-            start=None if self.alpha_start is None else float(self.alpha_start),
-            rate=float(self.rate),
-            line_search_factor=float(self.line_search_factor),
-            eta=self.eta,
-            lipschitz_start=self.lipschitz_start,
-        )
-
-    def weights(self, problem: LeastSquares) -> Array | None:
-        """Return the weights at which the path begins.
-
-        Parameters
-        ----------
-        problem : LeastSquares
-            The data term.
-
-        Returns
-        -------
-        array of shape (n_targets, n_features), or None
-            None stands for zero.
-        """
-        return starting_weights(problem, self.init, self.random_state)

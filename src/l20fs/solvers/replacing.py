@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from l20fs.objective.least_squares import LeastSquares
+from l20fs.design.driver import Walk
+from l20fs.objective.problem import Problem
 from l20fs.solvers.base import Solver
 from l20fs.solvers.greedy import forward, swap
 from l20fs.solvers.robust import RobustFit, robust
@@ -30,7 +31,7 @@ class Forward(Solver):
 
     walk = staticmethod(forward)
 
-    def walk_robust(self, problem: LeastSquares, n_rows: int, **options: Any) -> RobustFit:
+    def walk_robust(self, problem: Problem, n_rows: int, **options: Any) -> Walk[RobustFit]:
         return robust(problem, n_rows, **options)
 
 
@@ -39,7 +40,8 @@ class Swap(Solver):
     """Add the best feature, then exchange features while that helps, at every size: :func:`~l20fs.solvers.greedy.swap`.
 
     No options. The lowest objective, at several times the cost of :class:`Forward`: no exchange of one feature for another
-    improves it, up to the rounding that :func:`~l20fs.solvers.greedy.swap` states.
+    improves it, up to the rounding that :func:`~l20fs.solvers.greedy.swap` states. With ``loss="l21"`` none of the 256 that
+    promise most does.
 
     Examples
     --------
@@ -54,5 +56,5 @@ class Swap(Solver):
 
     walk = staticmethod(swap)
 
-    def walk_robust(self, problem: LeastSquares, n_rows: int, **options: Any) -> RobustFit:
+    def walk_robust(self, problem: Problem, n_rows: int, **options: Any) -> Walk[RobustFit]:
         return robust(problem, n_rows, with_exchanges=True, **options)

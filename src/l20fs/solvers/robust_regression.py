@@ -22,18 +22,19 @@ feasible point of the dual problem, the maximum of
 .. math:: D(t) = -\sum_i \langle t_i, y_i \rangle + \tfrac\delta2 \sum_i (a_i - \|t_i\|^2 / a_i) - \tfrac1{2\mu} \|X' t\|_F^2
           \quad \text{for} \quad \|t_i\| \le a_i, \; \sum_i t_i = 0 \quad (X' t = 0 \text{ if } \mu = 0),
 
-so that P - D bounds the distance to the minimum: it tells when to stop, and which columns cannot be the best.
+so that P - D bounds the distance to the minimum: it tells when to stop, and which columns cannot be the best. That is told
+for many sets of columns at once by a few steps of reweighting.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from l20fs.design.meeting import computed_once
-from l20fs.objective.prox import squared_row_norms
 from l20fs.typing import Array
 
 #: The gap between P and D, relative to P, at which a minimum counts as found.
@@ -44,6 +45,9 @@ MAX_STEPS, MAX_CONJUGATE_STEPS = 100, 30
 
 #: On the way delta is this share of the gap between P and D, per sample.
 SMOOTHING = 0.05
+
+#: Steps of reweighting that bound many minima, at most, and their first delta as a share of the mean length.
+BOUND_STEPS, FIRST_SMOOTHING = 20, 0.5
 
 #: This share of the curvature of reweighting is left along an error, so that the matrix of a step is regular.
 LEAST_BEND = 1e-8
@@ -62,7 +66,7 @@ class Span(NamedTuple):
     ----------
     rows : list of int
         Features of the columns, without dependent ones.
-    upper, lower : arrays of shape (n_samples, size) and (n_penalised, size)
+    upper, lower : arrays of shape (n_samples, size) and (n_rows, size)
         The basis vectors: the part of the samples and that of the ridge.
     triangle : array of shape (size, size)
         The columns are the basis times this upper triangle.
@@ -74,22 +78,10 @@ class Span(NamedTuple):
     triangle: Array
 
     @classmethod
-    def of_intercept(cls, root: Array) -> Span:
-        """Return the span of the intercept alone, a column of the roots of the sample weights."""
-        norm = np.linalg.norm(root)
-        return cls([], root[:, None] / norm, np.empty((0, 1)), np.array([[norm]]))
-
-    @classmethod
-    def empty(cls, n_samples: int) -> Span:
-        """Return the span of no column: there is no intercept."""
-        return cls([], np.empty((n_samples, 0)), np.empty((0, 0)), np.empty((0, 0)))
-
-    def with_nuisances(self, columns: Array) -> Span:
-        """Return the span with orthonormal columns that have no ridge term, as the intercept has none."""
-        size, n_more = self.upper.shape[1], columns.shape[1]
-        triangle = np.eye(size + n_more)
-        triangle[:size, :size] = self.triangle
-        return Span(self.rows, np.column_stack([self.upper, columns]), np.zeros((0, size + n_more)), triangle)
+    def free(cls, basis: Array) -> Span:
+        """Return the span of orthonormal columns without a ridge term, such as that of the intercept."""
+        size = basis.shape[1]
+        return cls([], basis, np.empty((0, size)), np.eye(size))
 
     def extended(self, rows: Array, columns: Array, ridge: float) -> Span:
         """Return the span with further columns, as far as they are independent."""
@@ -108,12 +100,10 @@ class Span(NamedTuple):
         if squared <= LEAST_REMAINDER * float(column @ column):
             return self
         corner = np.sqrt(squared)
-        n_more = 1 if ridge else 0
-        below = np.zeros((n_lower + n_more, size + 1))
-        below[:n_lower, :size], below[:n_lower, size] = self.lower, lower / corner
-        below[n_lower:, size] = np.sqrt(ridge) / corner
+        below = np.zeros((n_lower + 1, size + 1))
+        below[:-1, :-1], below[:-1, -1], below[-1, -1] = self.lower, lower / corner, np.sqrt(ridge) / corner
         triangle = np.zeros((size + 1, size + 1))
-        triangle[:size, :size], triangle[:size, size], triangle[size, size] = self.triangle, coordinates, corner
+        triangle[:-1, :-1], triangle[:-1, -1], triangle[-1, -1] = self.triangle, coordinates, corner
         return Span([*self.rows, row], np.column_stack([self.upper, upper / corner]), below, triangle)
 
     def weights(self, coordinates: Array) -> Array:
@@ -122,26 +112,26 @@ class Span(NamedTuple):
         return weights[len(weights) - len(self.rows) :]
 
 
-class Dual(NamedTuple):
-    """Feasible point of the dual problem.
+class Stack(NamedTuple):
+    """Bases of many spans, (n_spans, n_samples, size) and (n_spans, size, size).
 
-    Attributes
-    ----------
-    errors : array of shape (n_samples, n_targets)
-        The dual variables t, divided by the roots of the sample weights.
-    bound : float
-        D, a lower bound on the minimum of P.
+    Those of smaller size are filled up with vectors of the ridge alone, whose coordinates are 0 at every minimum.
     """
 
-    errors: Array
-    bound: float
+    upper: Array
+    lower: Array
 
-    def bound_with(self, columns: Array, ridge: float) -> float:
-        """Return a lower bound on the minimum with further columns."""
-        if not ridge:
-            return -np.inf
-        products = columns.T @ self.errors
-        return self.bound - float(np.vdot(products, products)) / (2.0 * ridge)
+    @classmethod
+    def of(cls, spans: Sequence[Span]) -> Stack:
+        size = max(len(span.triangle) for span in spans)
+        upper = np.zeros((len(spans), len(spans[0].upper), size))
+        lower = np.tile(np.eye(size), (len(spans), 1, 1))
+        for number, span in enumerate(spans):
+            own = len(span.triangle)
+            upper[number, :, :own] = span.upper
+            lower[number, :own, :own] = 0.0
+            lower[number, : len(span.lower), :own] = span.lower
+        return cls(upper, lower)
 
 
 class Fit(NamedTuple):
@@ -157,20 +147,20 @@ class Fit(NamedTuple):
         Norm of the error of each sample.
     value : float
         P.
-    dual : Dual
-        A lower bound on the minimum.
+    bound : float
+        D, a lower bound on the minimum.
     """
 
     span: Span
     coordinates: Array
     lengths: Array
     value: float
-    dual: Dual
+    bound: float
 
     @property
     def gap(self) -> float:
         """Distance to the minimum at most, relative to the value."""
-        return (self.value - self.dual.bound) / self.value
+        return (self.value - self.bound) / self.value
 
     @property
     def converged(self) -> bool:
@@ -196,7 +186,7 @@ class RobustRegression:
     Examples
     --------
     >>> regression = RobustRegression(np.array([[0.0], [1.0], [9.0]]), np.ones(3), unit=1.0, delta=1e-6)
-    >>> round(regression.minimise(Span.of_intercept(np.ones(3))).value, 3)  # the median is 1
+    >>> round(regression.minimise(Span.free(np.full((3, 1), 3**-0.5))).value, 3)  # the median is 1
     9.0
     """
 
@@ -204,80 +194,102 @@ class RobustRegression:
         self.targets, self.root, self.unit, self.delta = targets, root, unit, delta
         self.weights = unit * root * root
 
-    def value(self, lengths: Array, lifted: Array) -> float:
+    def value(self, lengths: Array, lifted: Array) -> Any:
         """Return P from the lengths of the errors and from the weights of the columns times the root of mu."""
         rounded = np.where(lengths >= self.delta, lengths, (lengths * lengths / self.delta + self.delta) / 2.0)
-        return float(self.weights @ rounded) + 0.5 * float(np.vdot(lifted, lifted))
+        return rounded @ self.weights + 0.5 * _squared_norms(lifted)
 
     def lengths(self, errors: Array) -> Array:
         """Return the norm of the error of each sample, without its weight."""
-        lengths: Array = np.sqrt(squared_row_norms(errors)) / self.root
-        return lengths
+        return np.asarray(np.sqrt(_squared_row_norms(errors)) / self.root)
 
-    def omega(self, lengths: Array, floor: float = 0.0) -> Array:
+    def omega(self, lengths: Array, floor: Any = 0.0) -> Array:
         """Return the factors of the squares that touch P at given lengths, or at those above a floor."""
-        return self.unit / np.maximum(lengths, max(floor, self.delta))
+        return np.asarray(self.unit / np.maximum(lengths, np.maximum(floor, self.delta)))
 
-    def minimise(self, span: Span, lengths: Array | None = None, *, cutoff: float = np.inf) -> Fit:
+    def minimise(
+        self, span: Span, lengths: Array | None = None, *, cutoff: float = np.inf, tolerance: float = TOLERANCE
+    ) -> Fit:
         """Return the minimum on a span, starting from the reweighting by ``lengths``.
 
         The search ends early where the minimum is certainly not below ``cutoff``.
         """
-        omega = self.omega(self.lengths(self.targets) if lengths is None else lengths)
-        start = _inverse(span, omega) @ (span.upper.T @ (omega[:, None] * self.targets))
-        point, duals = _Point(self, span, start, self.delta), np.zeros_like(self.targets)
-        dual = point.dual()
+        point = self._start(span, self.lengths(self.targets) if lengths is None else lengths, self.delta)
+        bound, duals = point.bound(), np.zeros_like(self.targets)
         for _ in range(MAX_STEPS):
-            gap = point.value - dual.bound
-            if gap <= TOLERANCE * point.value or dual.bound >= cutoff:
+            gap = point.value - bound
+            if gap <= tolerance * point.value or bound >= cutoff:
                 break
             point = _Point(self, span, point.coordinates, max(self.delta, SMOOTHING * gap / float(self.weights.sum())))
             step = point.newton_step(duals)
             point, duals = point.search(step), point.next_duals(step, duals)
-            dual = max(dual, point.dual(), key=lambda dual: dual.bound)
-        return Fit(span, point.coordinates, point.lengths, point.value, dual)
+            bound = max(bound, point.bound())
+        return Fit(span, point.coordinates, point.lengths, float(point.value), float(bound))
+
+    def bounds(self, spans: Sequence[Span], lengths: Array, cutoffs: Array) -> Array:
+        """Return lower bounds on the minima on some spans, starting from the reweighting by ``lengths``, a row for each.
+
+        They rise until each is at least its cutoff, or for a few steps.
+        """
+        total = self.weights.sum()
+        floors = FIRST_SMOOTHING * (lengths @ self.weights) / total
+        point, bounds = self._start(Stack.of(spans), lengths, floors[:, None]), np.full(len(spans), -np.inf)
+        for _ in range(BOUND_STEPS):
+            bounds = np.maximum(bounds, point.bound())
+            if (bounds >= cutoffs).all():
+                break
+            floors = SMOOTHING * (point.value - bounds) / total
+            point = _Point(self, point.span, point.coordinates + point.reweighting, floors[:, None])
+        return bounds
+
+    def _start(self, span: Span | Stack, lengths: Array, floor: Any) -> _Point:
+        omega = self.omega(lengths, floor)[..., None]
+        return _Point(self, span, _inverse(span, omega) @ (span.upper.mT @ (omega * self.targets)), floor)
 
 
 class _Point:
-    """Weights, in terms of the basis of a span, with errors, P, and what a step needs for a delta of at least ``floor``."""
+    """Weights, in terms of the basis of a span, with errors, P, and what a step needs for a delta of at least ``floor``.
 
-    def __init__(self, regression: RobustRegression, span: Span, coordinates: Array, floor: float) -> None:
+    For a stack of spans, all but the Newton step is there for each.
+    """
+
+    def __init__(self, regression: RobustRegression, span: Span | Stack, coordinates: Array, floor: Any) -> None:
         self.regression, self.span, self.coordinates, self.floor = regression, span, coordinates, floor
         self.errors = span.upper @ coordinates - regression.targets
         self.lifted = span.lower @ coordinates
         self.lengths = regression.lengths(self.errors)
         self.value = regression.value(self.lengths, self.lifted)
         self.omega = regression.omega(self.lengths, floor)
-        self.gradient = span.upper.T @ (self.omega[:, None] * self.errors) + span.lower.T @ self.lifted
+        self.gradient = span.upper.mT @ (self.omega[..., None] * self.errors) + span.lower.mT @ self.lifted
 
-    @computed_once
+    @cached_property
     def inverse(self) -> Array:
         """The inverse of the matrix of reweighting."""
-        return _inverse(self.span, self.omega)
+        return _inverse(self.span, self.omega[..., None])
 
-    @computed_once
+    @cached_property
     def reweighting(self) -> Array:
         """The step of reweighting."""
         return -self.inverse @ self.gradient
 
-    @computed_once
+    @cached_property
     def units(self) -> Array:
         """The errors divided by their norms; 0 for the short ones, which count as squares."""
         is_long = self.lengths > self.floor
         return self.errors / np.where(is_long, self.lengths * self.regression.root, np.inf)[:, None]
 
-    def dual(self) -> Dual:
-        """Return the feasible point of the dual problem at the errors after a step of reweighting."""
+    def bound(self) -> Any:
+        """Return D at the errors after a step of reweighting."""
         regression, span, reweighting = self.regression, self.span, self.reweighting
         errors = self.errors + span.upper @ reweighting
         lifted = self.lifted + span.lower @ reweighting
         shares = self.omega * regression.lengths(errors) / regression.unit  # of each dual variable in its bound
-        linear = -float(np.einsum("i,ij,ij->", self.omega, errors, regression.targets))
-        bent = regression.delta * float(regression.weights @ (shares * shares)) + float(np.vdot(lifted, lifted))
+        linear = -np.einsum("...i,...ij,ij->...", self.omega, errors, regression.targets)
+        bent = regression.delta * (shares * shares) @ regression.weights + _squared_norms(lifted)
         # The best that is feasible; without any errors it does not matter.
-        shrink = min(1.0 / max(1.0, float(shares.max())), max(0.0, linear / bent)) if bent else 0.0
-        constant = 0.5 * regression.delta * float(regression.weights.sum())
-        return Dual(shrink * self.omega[:, None] * errors, constant + shrink * linear - 0.5 * shrink * shrink * bent)
+        best = np.maximum(0.0, linear / np.maximum(bent, np.finfo(np.float64).tiny))
+        shrink = np.minimum(1.0 / np.maximum(1.0, shares.max(axis=-1)), best)
+        return 0.5 * regression.delta * regression.weights.sum() + shrink * linear - 0.5 * shrink * shrink * bent
 
     def next_duals(self, step: Array, duals: Array) -> Array:
         """Return the dual variables after a Newton step, none of them longer than 1."""
@@ -285,14 +297,14 @@ class _Point:
         along = np.einsum("ij,ij->i", self.units, images)[:, None]
         factors = self.omega / (self.regression.unit * self.regression.root)
         duals = factors[:, None] * (self.errors + images - along * duals)
-        return duals / np.maximum(1.0, np.sqrt(squared_row_norms(duals)))[:, None]
+        return duals / np.maximum(1.0, np.sqrt(_squared_row_norms(duals)))[:, None]
 
     def newton_step(self, duals: Array) -> Array:
         """Solve for the Newton step by preconditioned conjugate gradients, from the step of reweighting."""
         step = self.reweighting
         if self.errors.shape[1] == 1:  # the matrix is that of other weights
             bent = self.omega * (1.0 - (1.0 - LEAST_BEND) * (self.units * duals)[:, 0])
-            return -_inverse(self.span, bent) @ self.gradient
+            return -_inverse(self.span, bent[:, None]) @ self.gradient
         rest = -self.gradient - self._bend(step, duals)
         direction = preconditioned = self.inverse @ rest
         squared = float(np.vdot(rest, preconditioned))
@@ -338,7 +350,14 @@ class _Point:
         return float(np.einsum("i,ij,ij->", omega, errors, images)) + float(np.vdot(self.lifted + length * lifts, lifts))
 
 
-def _inverse(span: Span, omega: Array) -> Array:
+def _inverse(span: Span | Stack, omega: Array) -> Array:
     """Return the inverse of the matrix of weighted least squares; in an orthonormal basis it is well conditioned."""
-    inverse: Array = np.linalg.inv((span.upper.T * omega) @ span.upper + span.lower.T @ span.lower)
-    return inverse
+    return np.asarray(np.linalg.inv((span.upper * omega).mT @ span.upper + span.lower.mT @ span.lower))
+
+
+def _squared_row_norms(values: Array) -> Array:
+    return np.asarray(np.einsum("...ij,...ij->...i", values, values))
+
+
+def _squared_norms(values: Array) -> Any:
+    return np.einsum("...ij,...ij->...", values, values)

@@ -1,4 +1,4 @@
-"""X of another library: the same answer as NumPy's, where X is, with few transfers."""
+"""X of another library: the same answer as NumPy's, where X is; cross-validation and halves, too."""
 
 from __future__ import annotations
 
@@ -6,51 +6,20 @@ import pickle
 import warnings
 
 import array_api_compat as xpc
-import array_api_strict
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from libraries import move_to_each
 from samples import make_data
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.linear_model import RidgeClassifier
+from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.preprocessing import StandardScaler
 
-from l20fs import HIHT, L20Selector, L20SelectorCV, StabilitySelector
-from l20fs.bounds.branch_and_bound import solve_exactly
+from l20fs import HIHT, L20Selector, L20SelectorCV, StabilitySelector, Swap
 from l20fs.inputs.devices import as_numpy, is_device_array
 from l20fs.methods import LFS
-from l20fs.objective.least_squares import LeastSquares
-from l20fs.solvers import Schedule, ahiht, forward, hiht, swap
-from l20fs.solvers.active_sets import device as device
 
-
-def libraries():
-    """What moves an array to a library: those that are here."""
-    # Nothing comes from the second device of array-api-strict to the host, or goes there, by itself.
-    movers = {
-        "strict": array_api_strict.asarray,
-        "strict on device1": lambda X: array_api_strict.asarray(X, device=array_api_strict.Device("device1")),
-    }
-    try:
-        import torch
-    except ModuleNotFoundError:
-        return movers
-    movers["torch"] = torch.tensor
-    if torch.cuda.is_available():
-        movers["torch on cuda"] = lambda X: torch.tensor(X, device="cuda")
-    return movers
-
-
-LIBRARIES = libraries()
-DTYPES = [np.float32, np.float64]
-
-move_to_each = pytest.mark.parametrize("move", LIBRARIES.values(), ids=LIBRARIES)
-in_each_dtype = pytest.mark.parametrize("dtype", DTYPES)
-
-
-def test_torch_is_tested_where_it_is_installed():
-    pytest.importorskip("torch", reason="torch is not installed; array-api-strict stands for it")
-    assert "torch" in LIBRARIES
+in_each_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 
 def make_problem_data(n_samples, n_features, dtype, seed=0):
@@ -70,91 +39,6 @@ def make_problem_data(n_samples, n_features, dtype, seed=0):
     return X.astype(dtype), np.eye(3)[y], y
 
 
-SHAPES = [(40, 150), (150, 30)]
-OPTIONS = {
-    "plain": {},
-    "zscore": {"scale": "zscore", "ridge": 1.0},
-    "moderated": {"scale": "moderated", "ridge": 1.0},
-    "weights": {"scale": "zscore", "ridge": 0.1, "sample_weight": "some"},
-    "weights, unscaled": {"ridge": 0.5, "sample_weight": "some"},
-}
-
-
-def options_for(name, n_samples):
-    options = dict(OPTIONS[name])
-    if "sample_weight" in options:
-        options["sample_weight"] = np.random.default_rng(1).integers(0, 3, n_samples).astype(float)
-    return options
-
-
-def both(move, shape, dtype, name, seed=0):
-    """The same problem with NumPy and with another library."""
-    X, Y, _ = make_problem_data(*shape, dtype, seed)
-    options = options_for(name, shape[0])
-    return LeastSquares(X, Y, **options), LeastSquares(move(X), Y, **options)
-
-
-def assert_same_path(found, expected, dtype):
-    assert found.n_nonzero.tolist() == expected.n_nonzero.tolist()
-    assert found.indices.tolist() == expected.indices.tolist()
-    tolerance = {"rtol": 1e-7, "atol": 1e-10} if dtype == np.float64 else {"rtol": 5e-3, "atol": 1e-4}
-    np.testing.assert_allclose(found.losses, expected.losses, rtol=1e-9 if dtype == np.float64 else 1e-4)
-    k = min(5, len(expected.coef_rows))
-    np.testing.assert_allclose(found.coef(k), expected.coef(k), **tolerance)
-
-
-@in_each_dtype
-@move_to_each
-@pytest.mark.parametrize("name", ["zscore", "weights"])
-def test_the_best_panel_is_proved_as_by_numpy(move, dtype, name):
-    host, there = both(move, (40, 60), dtype, name)
-    expected, found = (solve_exactly(problem, 3) for problem in (host, there))
-    assert found.support.tolist() == expected.support.tolist()
-    close = 1e-9 if dtype == np.float64 else 1e-5
-    for bound in ("lower_bound", "upper_bound"):
-        assert getattr(found.certificate, bound) == pytest.approx(getattr(expected.certificate, bound), rel=close)
-    assert found.certificate.gap <= 1e-6
-
-
-SOLVERS = {
-    "forward": lambda problem: forward(problem, 25),
-    "ahiht": lambda problem: ahiht(problem, Schedule(n_rows=20)),
-    "ahiht, lazy": lambda problem: ahiht(problem, Schedule(n_rows=20), lazy=True),
-    "hiht": lambda problem: hiht(problem, Schedule(n_rows=8)),
-    "swap": lambda problem: swap(problem, 6),
-}
-
-
-@move_to_each
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@given(dtype=st.sampled_from(DTYPES), name=st.sampled_from(list(OPTIONS)), shape=st.sampled_from(SHAPES))
-@settings(max_examples=5)
-def test_every_stage_is_that_of_numpy(move, dtype, name, shape, solver):
-    host, there = both(move, shape, dtype, name)
-    expected, found = SOLVERS[solver](host), SOLVERS[solver](there)
-    assert_same_path(found, expected, dtype)
-    k = min(6, len(expected.coef_rows))
-    refits = found.with_refits(there, k).refit(k), expected.with_refits(host, k).refit(k)
-    np.testing.assert_allclose(refits[0].coef, refits[1].coef, rtol=1e-6 if dtype == np.float64 else 1e-2, atol=1e-4)
-
-
-@settings(max_examples=25)
-@given(
-    seed=st.integers(0, 2**32 - 1),
-    shape=st.tuples(st.integers(20, 60), st.integers(13, 90)),
-    ridge=st.sampled_from([0.01, 1.0]),
-    scale=st.sampled_from(["none", "zscore", "moderated"]),
-)
-def test_forward_of_random_problems_is_that_of_numpy(seed, shape, ridge, scale):
-    X, Y, _ = make_problem_data(*shape, np.float64, seed)
-    for move in LIBRARIES.values():
-        expected = forward(LeastSquares(X, Y, ridge=ridge, scale=scale), 12)
-        found = forward(LeastSquares(move(X), Y, ridge=ridge, scale=scale), 12)
-        assert_same_path(found, expected, np.float64)
-        assert found.order.tolist() == expected.order.tolist()
-
-
 @move_to_each
 def test_correlated_features_are_chosen_as_by_numpy(move):
     """Groups of near copies: the best one of a group takes the worth of the others with it."""
@@ -163,30 +47,9 @@ def test_correlated_features_are_chosen_as_by_numpy(move):
     X = np.repeat(factors, 20, axis=1) + 0.1 * random.standard_normal((100, 300))
     Y = factors @ random.standard_normal((15, 4)) + random.standard_normal((100, 4))
     for ridge in (0.0, 0.5):
-        expected, found = (forward(LeastSquares(kind(X), Y, ridge=ridge), 40) for kind in (np.asarray, move))
-        assert_same_path(found, expected, np.float64)
-
-
-@move_to_each
-def test_nothing_more_to_gain_ends_the_path(move):
-    """Fewer independent features than asked for, and copies of them."""
-    random = np.random.default_rng(0)
-    X = random.standard_normal((30, 5))
-    X = np.hstack([X, X, X @ random.standard_normal((5, 4))])
-    Y = random.standard_normal((30, 2))
-    expected, found = (forward(LeastSquares(kind(X), Y), 14) for kind in (np.asarray, move))
-    assert found.n_nonzero[-1] == 5
-    assert_same_path(found, expected, np.float64)
-    assert found.order.tolist() == expected.order.tolist()
-
-
-@move_to_each
-def test_a_path_ends_at_alpha(move):
-    X, Y, _ = make_problem_data(60, 90, np.float64)
-    expected = forward(LeastSquares(X, Y, ridge=0.1), 3, target=0.5)
-    found = forward(LeastSquares(move(X), Y, ridge=0.1), 3, target=0.5)
-    assert 3 < expected.n_nonzero[-1] < 40
-    assert_same_path(found, expected, np.float64)
+        expected, found = (L20Selector(40, ridge=ridge, scale="none").fit(there, Y) for there in (X, move(X)))
+        assert found.path_.order[:40].tolist() == expected.path_.order[:40].tolist()
+        np.testing.assert_allclose(found.path_.losses, expected.path_.losses, rtol=1e-9)
 
 
 @move_to_each
@@ -305,7 +168,7 @@ def test_large_values_work_and_larger_ones_are_refused(move):
     assert L20Selector(3).fit(move(X), y).support_.tolist() == expected.support_.tolist()
     X[:, 3] *= np.float32(1e22)
     for scale in ("none", "zscore"):
-        with pytest.raises(ValueError, match=r"overflow in float32\. Divide X by a constant"):
+        with pytest.raises(ValueError, match=r"overflow(s| in) float32\. Divide X by a constant"):
             L20Selector(3, scale=scale).fit(move(X), y)
 
 
@@ -370,3 +233,79 @@ def test_layouts_of_torch_give_the_same_answer():
     expected = L20Selector(5).fit(X, y)
     for there in (torch.tensor(X.T.copy()).T, torch.tensor(np.repeat(X, 2, axis=0))[::2]):
         assert L20Selector(5).fit(there, y).support_.tolist() == expected.support_.tolist()
+
+
+# Folds and halves
+
+
+def make_samples(dtype=np.float64, n_samples=60, n_features=40):
+    """Classes, and features of which one is constant, one zero, one constant in a part, one far from zero, one tiny."""
+    random = np.random.default_rng(0)
+    y = np.arange(n_samples) % 3
+    X = random.standard_normal((n_samples, n_features)) + random.uniform(-2.0, 2.0, n_features)
+    X[:, :5] += np.eye(3)[y] @ random.standard_normal((3, 5))
+    X[:, 7], X[:, 8], X[:45, 9] = 0.3, 0.0, 1.5
+    X[:, 10] += 300.0
+    X[:, 11] *= 1e-4
+    X[:45, 12] *= 1e-3
+    return X.astype(dtype), y
+
+
+def results_of(selector):
+    return {name: values for name, values in selector.cv_results_.items() if "_time" not in name}
+
+
+SEARCHES = {
+    "classes": {},
+    "all ridges": {"ridge": [0.1, "auto"], "n_features_to_select": 2},
+    "swap": {"selector": L20Selector(solver=Swap())},
+    "HIHT": {"selector": L20Selector(solver=HIHT())},
+    "groups": {"selector": L20Selector(feature_groups=np.arange(40) // 2, exclude=[3])},
+    "own scorer": {"scoring": make_scorer(lambda truth, found: accuracy_score(truth, found))},
+    "other estimator": {"estimator": RidgeClassifier()},
+}
+
+
+@move_to_each
+@pytest.mark.parametrize("name", SEARCHES)
+def test_cross_validation_is_that_of_numpy(move, name):
+    X, y = make_samples()
+    options = {"n_features_to_select": 3, "max_features": 4, "cv": 3} | SEARCHES[name]
+    expected, found = (L20SelectorCV(**options).fit(x, y) for x in (X, move(X)))
+    assert found.support_.tolist() == expected.support_.tolist()
+    assert found.ranking_.tolist() == expected.ranking_.tolist()
+    assert (found.best_index_, found.n_features_) == (expected.best_index_, expected.n_features_)
+    for key, values in results_of(expected).items():
+        np.testing.assert_allclose(found.cv_results_[key], values, rtol=1e-9, err_msg=key)
+    np.testing.assert_allclose(found.corrected_score_, expected.corrected_score_, rtol=1e-9)
+    predicted = found.predict(move(X))
+    assert as_numpy(predicted).tolist() == expected.predict(X).tolist()
+    assert is_device_array(predicted) == (name != "other estimator")
+    assert as_numpy(found.transform(move(X))).tolist() == X[:, expected.support_].tolist()
+
+
+@move_to_each
+def test_cross_validation_of_numbers_with_weights_and_nuisances_is_that_of_numpy(move):
+    X, y = make_samples()
+    given = {"sample_weight": np.arange(60) % 4 + 0.5, "adjust_for": np.arange(60) % 2, "groups": np.arange(60) // 6}
+    target = X[:, 0] - 2.0 * X[:, 4] + y
+    options = {"n_features_to_select": 3, "max_features": 4, "cv": 3, "task": "regression"}
+    expected, found = (L20SelectorCV(**options).fit(x, target, **given) for x in (X, move(X)))
+    assert found.ranking_.tolist() == expected.ranking_.tolist()
+    for key, values in results_of(expected).items():
+        np.testing.assert_allclose(found.cv_results_[key], values, rtol=1e-7, err_msg=key)
+    np.testing.assert_allclose(as_numpy(found.predict(move(X))), expected.predict(X), rtol=1e-7)
+    assert found.score(X, target) == pytest.approx(expected.score(X, target))
+
+
+@in_each_dtype
+@move_to_each
+@pytest.mark.parametrize(
+    "selector", [L20Selector(4), L20Selector(4, solver=Swap(), scale="zscore")], ids=["forward", "swap"]
+)
+def test_halves_are_those_of_numpy(move, dtype, selector):
+    X, y = make_samples(dtype)
+    expected, found = (StabilitySelector(selector, n_resamples=6, random_state=0).fit(x, y) for x in (X, move(X)))
+    assert found.orders_.tolist() == expected.orders_.tolist()
+    assert found.frequencies_.tolist() == expected.frequencies_.tolist()
+    assert as_numpy(found.transform(move(X))).tolist() == X[:, expected.support_].tolist()
