@@ -76,7 +76,7 @@ def test_only_types_that_do_nothing_are_trusted():
         assert inspect.isclass(kind)
         assert name.split(".")[0] in ("l20fs", "sklearn")
     assert "sklearn.model_selection._split.StratifiedKFold" in trusted_types()
-    assert not [name for name in trusted_types() if "storage" in name or "blocks" in name]
+    assert not [name for name in trusted_types() if "blocks" in name]
 
 
 # --------------------------------------------------------------------------------------------------------------- skl2onnx

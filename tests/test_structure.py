@@ -16,7 +16,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 # A module may import from its own level and from those below it.
 LEVELS = [
-    ["typing", "defaults", "text", "storage"],
+    ["typing", "defaults", "text", "files"],
     ["inputs", "blocks", "prediction"],
     ["design"],
     ["objective"],

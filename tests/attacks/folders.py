@@ -1,4 +1,4 @@
-"""Output folders with links, pipes and folders in the places of results."""
+"""Output folders with folders and pipes in the places of results."""
 
 from __future__ import annotations
 
@@ -21,21 +21,14 @@ def select(folder: Path, *options: str) -> list[str]:
     return ["select", table(folder), *SMALL, "-o", str(folder / "out"), *options]
 
 
-@attack(r"selection.tsv: a symbolic link, and only a regular file is replaced", code=1)
-def a_result_that_is_a_link(folder: Path) -> list[str]:
-    (folder / "out").mkdir()
-    (folder / "out" / "selection.tsv").symlink_to(folder / "table.tsv")
-    return select(folder, "--force")
-
-
-@attack(r"report.html: a pipe, and only", code=1)
+@attack(r"report.html: not a regular file, and only", code=1)
 def a_result_that_is_a_pipe(folder: Path) -> list[str]:
     (folder / "out").mkdir()
     os.mkfifo(folder / "out" / "report.html")
     return select(folder, "--force")
 
 
-@attack(r"run.json: a folder, and only", code=1)
+@attack(r"run.json: not a regular file, and only", code=1)
 def a_result_that_is_a_folder(folder: Path) -> list[str]:
     (folder / "out" / "run.json").mkdir(parents=True)
     return select(folder, "--force")

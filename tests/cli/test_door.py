@@ -103,9 +103,3 @@ def test_a_full_disk_behind_stdout_is_named():
         done = start("select", "srbct", "-k", "2", "--json", stdout=full)
     assert done.returncode == 1
     assert done.stderr.endswith(b"error: No space left on device: standard output\n")
-
-
-@needs_linux
-def test_a_file_that_fails_when_it_is_read_is_named(capfd):
-    assert run(["select", "/proc/self/mem", "--target", "y"]) == 1
-    assert capfd.readouterr().err == "error: Input/output error: /proc/self/mem\n"

@@ -11,7 +11,6 @@ from cli_samples import planted, with_lonely, write_table
 from platforms import needs_permissions
 
 from l20fs.cli import run
-from l20fs.storage import files
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +55,7 @@ def test_a_folder_that_cannot_be_written_to(tmp_path, table, capsys, monkeypatch
     def refuse(*given, **named):
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(files.tempfile, "TemporaryFile", refuse)
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
     for place in (tmp_path, tmp_path / "new" / "deep"):
         for command in commands(table, str(place), tmp_path):
             assert run(command) == 1, command

@@ -59,7 +59,7 @@ def test_what_is_in_memory_is_hashed_and_not_the_file(table, monkeypatch, pack):
 @pytest.mark.parametrize("content", [AFTER, AFTER + b"v,9,9\n", AFTER[:-6]])
 def test_a_file_that_changes_between_two_reads_of_it_is_refused(table, monkeypatch, content):
     """The size, the time of modification and the number of the file may all be those before."""
-    read = digest.open_regular
+    read = digest.open_file
 
     class Torn:
         """Stream of a file that is overwritten right after it was read."""
@@ -81,7 +81,7 @@ def test_a_file_that_changes_between_two_reads_of_it_is_refused(table, monkeypat
             overwrite(table, content)
             return found
 
-    monkeypatch.setattr(digest, "open_regular", lambda file: Torn(read(file)))
+    monkeypatch.setattr(digest, "open_file", lambda request: Torn(read(request)))
     with pytest.raises(ChangedFileError, match=r"table\.csv " + MESSAGE):
         read_file(Request(table))
 
@@ -100,7 +100,7 @@ def test_what_is_no_file_is_refused(tmp_path, table):
     os.mkfifo(tmp_path / "pipe")
     table.write_bytes(b"a,b\n1,2\n3,4\n5,6\n7,8\n")
     for file, labels in ((tmp_path / "pipe", None), (table, tmp_path / "pipe")):
-        with pytest.raises(DataError, match="pipe: a pipe, where a regular file is needed"):
+        with pytest.raises(DataError, match="pipe: not a regular file"):
             read_table(file, labels=labels)
     with pytest.raises(FileNotFoundError):
         read_table(tmp_path / "nothing.csv", "type")

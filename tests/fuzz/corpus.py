@@ -26,13 +26,12 @@ from l20fs import Panel, SolutionPath
 from l20fs.blocks import extents, open_large
 from l20fs.data.readers import DataError, MissingPackageError, UnknownColumnError, read_table
 from l20fs.prediction.panel_file import content_hash
-from l20fs.storage.regular_files import LargeFileError, NotAFileError
 
 #: Memory that reading may take, by estimate.
 CAP = 2**28
 
 #: What a table that cannot be read may raise, and what our own files may.
-REFUSALS = (DataError, UnknownColumnError, MissingPackageError, NotAFileError, LargeFileError)
+REFUSALS = (DataError, UnknownColumnError, MissingPackageError)
 Read = Callable[[Path], Any]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import atheris
 
-with atheris.instrument_imports(include=["l20fs.data", "l20fs.storage", "l20fs.prediction", "l20fs.report.content"]):
+with atheris.instrument_imports(include=["l20fs.data", "l20fs.prediction", "l20fs.report.content"]):
     from fuzz.case import judge
     from fuzz.corpus import Target, make_targets
 

@@ -11,8 +11,6 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
-from l20fs.storage.regular_files import open_regular
-
 #: A file that changed less than this many nanoseconds ago may change again without another time: clocks of disks are coarse.
 YOUNG = 2 * 10**9
 
@@ -61,7 +59,7 @@ def hash_files(files: Sequence[Path], before: bytes = b"") -> Any:
     """Return the SHA-256 of ``before`` and the content of regular files, one after the other, as an object of hashlib."""
     found = hashlib.sha256(before)
     for file in files:
-        with open_regular(file) as stream:
+        with open(file, "rb") as stream:
             hashlib.file_digest(stream, lambda: found)
     return found
 

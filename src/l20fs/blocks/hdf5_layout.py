@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from l20fs.blocks.packed import DEFLATE_GROWTH, inflated_size
-from l20fs.storage.regular_files import open_regular
 
 #: Limits of the objects below an element; tables of AnnData have a few per column.
 MOST_OBJECTS, MOST_DEPTH = 10**5, 20
@@ -248,7 +247,7 @@ def _text_lengths(element: Any) -> int | None:
         place = element.id.get_offset()
         if place is None or element.id.get_storage_size() != n_bytes * element.size:
             return None
-        with open_regular(element.file.filename) as stream:
+        with open(element.file.filename, "rb") as stream:
             stream.seek(place)
             return _sum_of_lengths(stream.read(n_bytes * element.size), n_bytes)
     if any(filter_ not in (DEFLATE, FLETCHER) for filter_ in filters):

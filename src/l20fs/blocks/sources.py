@@ -22,7 +22,6 @@ from l20fs.blocks.memory import format_bytes, memory_limit
 from l20fs.blocks.passes import FileBlocks
 from l20fs.blocks.zarr_layout import check_store, describe_missing, open_store, refuse_lost_chunks
 from l20fs.inputs.sparse_structure import refuse_broken_sparse
-from l20fs.storage.regular_files import NotAFileError, open_regular
 from l20fs.typing import Array
 
 logger = logging.getLogger("l20fs")
@@ -52,7 +51,7 @@ def _telling_damage(opening: Callable[..., FileBlocks]) -> Callable[..., FileBlo
         def whole(call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
             try:
                 return call(*arguments, **named)
-            except (ValueError, MemoryError, ImportError, NotAFileError):
+            except (ValueError, MemoryError, ImportError):
                 raise
             except Exception as error:  # of many kinds
                 if getattr(error, "errno", None) is not None:  # of the system, not of a library
@@ -140,7 +139,7 @@ def _suffix_of(path: Path) -> str:
     if path.is_dir():
         return ".zarr"
     try:
-        with open_regular(path) as stream:
+        with open(path, "rb") as stream:
             head = stream.read(8)
     except FileNotFoundError:
         head = b""

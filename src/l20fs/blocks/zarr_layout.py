@@ -18,7 +18,6 @@ import numpy as np
 
 from l20fs.blocks.hdf5_layout import MOST_CHUNKS, PER_TEXT, LayoutError
 from l20fs.blocks.packed import DEFLATE_GROWTH, stated_texts, unpacked_size
-from l20fs.storage.regular_files import open_regular, read_regular
 
 #: Files with metadata, and the most bytes that one may have.
 METADATA, MOST_METADATA = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata"), 2**23
@@ -142,7 +141,7 @@ class StoredArray:
 
     def _check_number(self, codec: str, file: Path, start: int, size: int) -> None:
         """Raise an error for a chunk that states more texts than a chunk has."""
-        with open_regular(file) as stream:
+        with open(file, "rb") as stream:
             stream.seek(start)
             n_texts = stated_texts(codec, stream.read(size))
         if n_texts > math.prod(self.chunks):
@@ -229,7 +228,11 @@ def _check_file(file: Path, root: Path) -> None:
 def _read_metadata(file: Path, root: Path) -> Any:
     name = file.relative_to(root).as_posix()
     try:
-        return json.loads(read_regular(file, MOST_METADATA))
+        with open(file, "rb") as stream:
+            content = stream.read(MOST_METADATA + 1)
+        if len(content) > MOST_METADATA:
+            raise ValueError(f"more than {MOST_METADATA} bytes")
+        return json.loads(content)
     except RecursionError:
         raise LayoutError(f"the metadata {name!r} are nested too deep. Write the store again.") from None
     except (OSError, ValueError) as error:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 from rich.box import SIMPLE_HEAD
 
-from l20fs.cli.folder import check_output
+from l20fs.cli.folder import check_output, versions, write_results
 from l20fs.cli.options import DataOptions, check_scoring, data_options, scoring_option
 from l20fs.cli.output import Table, bar, note, show, show_json, show_tables, tell_results
 from l20fs.cli.parameter_types import FEATURES, JOBS, SEED, Count
@@ -98,7 +98,6 @@ def compare(
     from l20fs.data.readers import DataError
     from l20fs.report.comparison import comparison_page
     from l20fs.report.delimited import write_frame
-    from l20fs.storage.results import write_results
 
     options = DataOptions(**reading)
     for_labels = options.task != "regression"
@@ -148,8 +147,6 @@ def compare(
 
 def record(settings: Settings, data: Dataset, sha256: str) -> dict[str, Any]:
     """Return everything that a comparison depends on, for run.json."""
-    from l20fs.storage.results import versions
-
     return {
         "input": {"name": data.name, "sha256": sha256, "n_samples": data.X.shape[0], "n_features": data.X.shape[1]},
         "methods": {method.label: method.grid for method in settings.methods},

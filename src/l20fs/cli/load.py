@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from l20fs import Constraints, L20Selector
 from l20fs.blocks import FileBlocks, format_bytes
-from l20fs.cli.incoming import as_file, forget, is_there, refuse_twice
+from l20fs.cli.incoming import as_file, is_there, refuse_twice, title_of
 from l20fs.cli.options import DataOptions, ModelOptions, ReadingOptions, flag
 from l20fs.cli.output import note, readable, working
 from l20fs.cli.parameter_types import SOLVERS, supervised_methods
@@ -24,7 +24,6 @@ from l20fs.data.readers import DataError, Samples, read_table
 from l20fs.estimators.base import BaseSelector
 from l20fs.inputs.constraints import Features
 from l20fs.inputs.nuisances import encode_nuisances
-from l20fs.storage.streams import title_of
 from l20fs.text import abbreviated, by_number, counted
 from l20fs.typing import Array, Task
 
@@ -89,7 +88,6 @@ def read(data: str, labels: Path | None, options: dict[str, Any]) -> Samples:
     file = as_file(data, most)
     options |= {"labels": None if labels is None else as_file(labels, most)}
     samples = read_table(file, **options, in_use=resident_memory() if most is not None else 0)
-    forget(labels, None if isinstance(samples.X, FileBlocks) else data)
     tell_notes(samples)
     return replace(samples, title=readable(samples.title))
 

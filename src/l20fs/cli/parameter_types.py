@@ -11,8 +11,6 @@ import click
 
 from l20fs.cli.output import readable
 from l20fs.evaluation.metrics import METRICS, find_metric
-from l20fs.storage.regular_files import LargeFileError, NotAFileError
-from l20fs.storage.streams import read_once
 from l20fs.text import closest, printable
 from l20fs.typing import SolverName
 
@@ -272,12 +270,16 @@ class Bytes(click.ParamType[int]):
 def read_lines(file: Path, param: click.Parameter | None, ctx: click.Context | None) -> list[str]:
     """Return the stripped lines of a small text file, or of a pipe."""
     try:
-        text = read_once(file, MOST_BYTES).decode("utf-8-sig")
-    except (NotAFileError, LargeFileError) as error:
-        raise click.BadParameter(str(error), ctx=ctx, param=param) from error
+        with open(file, "rb") as stream:
+            content = stream.read(MOST_BYTES + 1)
+        text = content.decode("utf-8-sig")
     except (OSError, ValueError) as error:  # UnicodeDecodeError among them
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
         raise click.BadParameter(
             f"{str(file)!r} cannot be read ({reason}). Give a text file.", ctx=ctx, param=param
         ) from error
+    if len(content) > MOST_BYTES:
+        raise click.BadParameter(
+            f"{file}: larger than {MOST_BYTES} bytes, as no such file is. Name another one.", ctx=ctx, param=param
+        )
     return [line.strip() for line in text.splitlines()]

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from l20fs.cli.folder import check_output
+from l20fs.cli.folder import check_output, versions, write_results
 from l20fs.cli.options import ReadingOptions, reading_options
 from l20fs.cli.output import Table, note, readable, show_json, show_tables
 from l20fs.cli.parameter_types import FEATURES
-from l20fs.storage.results import versions, write_results
 from l20fs.text import counted
 
 if TYPE_CHECKING:
@@ -87,9 +86,8 @@ def load_panel(place: Path) -> Panel:
     """Read a panel from its file, or from the folder of results that holds it."""
     from l20fs.cli.incoming import as_file
     from l20fs.prediction.panel import Panel
-    from l20fs.prediction.panel_file import MOST_BYTES
 
-    file = place / PANEL_FILE if place.is_dir() else as_file(place, most_bytes=MOST_BYTES)
+    file = place / PANEL_FILE if place.is_dir() else as_file(place)
     if not file.exists():
         raise click.UsageError(f"{place} has no {PANEL_FILE}. Make one with `l20fs select DATA -o {place}`.")
     return Panel.load(file)

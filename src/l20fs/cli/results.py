@@ -8,19 +8,19 @@ from typing import Any
 
 import pandas as pd
 
+from l20fs.cli.folder import versions, write_results
 from l20fs.cli.select_atlas import atlas_tables
 from l20fs.cli.select_content import build_content, selection_tsv
 from l20fs.cli.select_findings import Findings
 from l20fs.cli.select_panel import make_panel
 from l20fs.data.readers import Samples
 from l20fs.evaluation.target_summary import Classes, summarise
+from l20fs.files import Writable
 from l20fs.prediction.panel import Panel
 from l20fs.report.content import Content
 from l20fs.report.delimited import write_frame
 from l20fs.report.measures import PanelNumbers
 from l20fs.report.page import render
-from l20fs.storage.files import Writable
-from l20fs.storage.results import versions, write_results
 
 
 def describe_run(samples: Samples, arguments: dict[str, Any]) -> dict[str, Any]:

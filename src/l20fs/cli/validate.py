@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from l20fs.cli.folder import check_output
+from l20fs.cli.folder import check_output, write_results
 from l20fs.cli.options import data_options
 from l20fs.cli.output import (
     Table,
@@ -84,10 +84,8 @@ def is_panel(place: Path) -> bool:
     if place.is_dir() or place.suffix.lower() == ".json":
         return True
     from l20fs.cli.incoming import as_file
-    from l20fs.prediction.panel_file import MOST_BYTES
-    from l20fs.storage.regular_files import open_regular
 
-    with open_regular(as_file(place, most_bytes=MOST_BYTES)) as stream:
+    with open(as_file(place), "rb") as stream:
         return stream.read(100).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
 
 
@@ -101,7 +99,6 @@ def finish(found: Judgement, options: ValidateOptions) -> None:
     from l20fs.cli.validate_content import as_json, scores_frame, scores_table
     from l20fs.report.delimited import write_frame
     from l20fs.report.validation import validation_page
-    from l20fs.storage.results import write_results
 
     for text in found.warnings:
         note(f"warning: {text}")

@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 
 from l20fs.cli.feature_list import ListReport, cross_validate, inspect_list, make_model
-from l20fs.cli.incoming import as_file
+from l20fs.cli.folder import versions
+from l20fs.cli.incoming import as_file, title_of
 from l20fs.cli.load import load, load_features, nuisances_of
 from l20fs.cli.options import DataOptions
 from l20fs.cli.output import note, readable, stated_warnings
@@ -38,11 +39,9 @@ from l20fs.evaluation.validation import Validation, validate_classes, validate_n
 from l20fs.inputs.names import NamedColumns
 from l20fs.prediction.new_samples import predict_samples
 from l20fs.prediction.panel import Panel
+from l20fs.prediction.records import RecordError, read_value
 from l20fs.report.sentences import adjusted_for
 from l20fs.report.validation import Section
-from l20fs.storage.records import RecordError, read_value
-from l20fs.storage.results import versions
-from l20fs.storage.streams import title_of
 from l20fs.text import MOST, counted, folded, listed
 
 

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from l20fs.files import write_atomically
 from l20fs.inputs.devices import Place
 from l20fs.objective.nested_rules import NestedRules, NestedSquares
 from l20fs.objective.panel_rules import PanelRules
@@ -19,8 +20,6 @@ from l20fs.objective.prox import order_descending
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.stage import Refit, Stage
 from l20fs.prediction.discriminant import ClassScatter
-from l20fs.storage.files import write_atomically
-from l20fs.storage.regular_files import NotAFileError, open_regular
 from l20fs.typing import Array, Ranking
 
 
@@ -826,11 +825,7 @@ class SolutionPath:
         ValueError
             If the file is damaged or was not written by :meth:`save`.
         """
-        try:
-            stream = open_regular(file)
-        except NotAFileError as error:
-            raise ValueError(str(error)) from None
-        with stream:
+        with open(file, "rb") as stream:
             try:
                 with np.load(stream, allow_pickle=False) as stored:
                     return cls(**{f.name: stored[f.name] for f in fields(cls)})

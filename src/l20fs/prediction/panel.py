@@ -10,17 +10,16 @@ from typing import Any, Literal
 
 import numpy as np
 
+from l20fs.files import write_atomically
 from l20fs.prediction.calibration import Calibration
 from l20fs.prediction.linear_rule import LinearRule, decide
 from l20fs.prediction.panel_file import FORMAT, MOST_BYTES, SCHEMA, content_hash, read_text, write_text
 from l20fs.prediction.panel_records import Columns, CrossProducts, PanelError, SizeRule, rules_of_panel
 from l20fs.prediction.panel_texts import formula, r_function
+from l20fs.prediction.records import RecordError, read_value
 from l20fs.prediction.samples import column_names, read_columns
 from l20fs.prediction.substitution import NormalEquations
 from l20fs.prediction.training_check import TrainingCheck, centres_of, check_samples
-from l20fs.storage.files import write_atomically
-from l20fs.storage.records import RecordError, read_value
-from l20fs.storage.regular_files import LargeFileError, NotAFileError, read_regular
 from l20fs.text import listed
 from l20fs.typing import Array
 
@@ -140,7 +139,7 @@ class Panel:
         stored = read_text(text)
         try:
             panel: Panel = read_value(stored, cls, "panel")
-        except (RecordError, RecursionError) as error:
+        except RecordError as error:
             raise PanelError(f"The panel cannot be read: {error} Make it again.") from None
         if panel.cross_products is not None and not panel._equations.are_of_samples():
             raise PanelError("The panel is not consistent: no samples have such cross-products. Make it again.")
@@ -170,10 +169,10 @@ class Panel:
         Panel
             The panel, after a check of its hash and of every value.
         """
+        with open(file, "rb") as stream:
+            text = stream.read(MOST_BYTES + 1)
         try:
-            return cls.from_json(read_regular(file, MOST_BYTES))
-        except (NotAFileError, LargeFileError) as error:
-            raise PanelError(str(error)) from None
+            return cls.from_json(text)
         except PanelError as error:
             raise PanelError(f"{os.fspath(file)!r}: {error}") from None
 

@@ -7,7 +7,6 @@ import json
 from typing import Any
 
 from l20fs.prediction.panel_records import PanelError
-from l20fs.storage.records import dump
 
 #: Marks a panel among JSON files, and the version of what it holds.
 SCHEMA, FORMAT = "l20fs-panel", 1
@@ -32,11 +31,12 @@ def write_text(stored: dict[str, Any]) -> str:
     """Return the text of a file, one line per field and the hash at the end."""
     ordered = {name: stored[name] for name in FIRST} | stored | {"sha256": content_hash(stored)}
     try:
-        text = "{\n" + ",\n".join(f"{dump(name)}: {dump(value)}" for name, value in ordered.items()) + "\n}\n"
+        text = "{\n" + ",\n".join(f"{_dump(name)}: {_dump(value)}" for name, value in ordered.items()) + "\n}\n"
+        n_bytes = len(text.encode())
     except (ValueError, TypeError, RecursionError) as error:
         raise _unwritable(error) from None
-    if len(text.encode()) > MOST_BYTES:
-        raise PanelError(f"The panel would have {len(text)} bytes, and {MOST_BYTES} are allowed. Use a smaller k.")
+    if n_bytes > MOST_BYTES:
+        raise PanelError(f"The panel would have {n_bytes} bytes, and {MOST_BYTES} are allowed. Use a smaller k.")
     return text
 
 
@@ -64,6 +64,11 @@ def read_text(text: str | bytes) -> dict[str, Any]:
             "or get it again from where it came."
         )
     return stored
+
+
+def _dump(value: Any) -> str:
+    """Return portable JSON: no NaN, no infinity."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from threading import Thread
 from l20fs.blocks.file_guard import Stamp, changed_file, hash_files
 from l20fs.data.readers.limits import check_memory
 from l20fs.data.readers.table import DataError, Request
-from l20fs.storage.regular_files import NotAFileError, open_regular
 
 #: Bytes that a file may have beyond the size that the system states, as files of /proc do.
 UNSTATED = 2**20
@@ -24,10 +23,10 @@ SMALL = 2**24
 
 def open_file(request: Request) -> BufferedReader:
     """Open the file of a request, or raise an error if it is no regular file."""
-    try:
-        return open_regular(request.file)
-    except NotAFileError as error:
-        raise DataError(str(error)) from error
+    file = request.file
+    if file.exists() and not file.is_file():
+        raise DataError(f"{file}: not a regular file. Save it to a file first.")
+    return open(file, "rb")
 
 
 def read_file(request: Request, memory_per_byte: int = 1) -> bytes:

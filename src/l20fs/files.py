@@ -1,19 +1,15 @@
-"""Atomic writing of files: whole or not at all, over regular files only."""
+"""Files that are written whole or not at all."""
 
 from __future__ import annotations
 
 import os
-import stat
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from l20fs.storage.regular_files import NotAFileError, kind_of
-
-#: What fills an open file, and what a file is to hold.
-Writer = Callable[[BinaryIO], object]
-Writable = str | Writer
+#: What a file is to hold: its text, or a function that fills the open file.
+Writable = str | Callable[[BinaryIO], object]
 
 #: Temporary folders beside the files that are written begin with this.
 PREFIX = ".l20fs-"
@@ -54,26 +50,6 @@ def write_together(folder: Path, files: Mapping[str, Writable], stale: Iterable[
 
 
 def refuse_irregular(file: Path) -> None:
-    """Raise an error for a folder, link, pipe, device or socket in the place of a file that is to be written."""
-    try:
-        mode = os.lstat(file).st_mode
-    except (OSError, ValueError):
-        return
-    if not stat.S_ISREG(mode):
-        raise NotAFileError(
-            f"{file}: {kind_of(mode)}, and only a regular file is replaced. Name another file, or remove it."
-        )
-
-
-def check_writable(folder: Path, option: str = "-o") -> None:
-    """Raise an error for a folder that cannot be written to, or not be made, before any work is done."""
-    place = folder
-    while not os.path.lexists(place) and place != place.parent:
-        place = place.parent
-    if not place.is_dir():
-        raise NotADirectoryError(f"{option} {folder}: {place} is no folder. Name another folder.")
-    try:
-        with tempfile.TemporaryFile(dir=place):
-            pass
-    except OSError as error:
-        raise OSError(f"{option} {folder}: {place} cannot be written to ({error.strerror}). Name another folder.") from error
+    """Raise an error for a folder or a device in the place of a file that is to be written."""
+    if file.exists() and not file.is_file():
+        raise OSError(f"{file}: not a regular file, and only such a file is replaced. Name another file, or remove it.")
