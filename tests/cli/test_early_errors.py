@@ -65,6 +65,14 @@ def test_a_folder_that_cannot_be_written_to(tmp_path, table, capsys, monkeypatch
             assert said.count("\n") == 1
 
 
+@pytest.mark.usefixtures("no_work")
+def test_a_folder_in_the_place_of_a_result(tmp_path, table, capsys):
+    (tmp_path / "out" / "run.json").mkdir(parents=True)
+    for command in commands(table, str(tmp_path / "out"), tmp_path):
+        assert run([*command, "--force"]) == 1
+        assert "run.json: not a regular file, and only such a file is replaced." in capsys.readouterr().err
+
+
 @needs_permissions
 def test_a_folder_without_permission(tmp_path, table, capsys):
     with tempfile.TemporaryDirectory(dir=tmp_path) as place:

@@ -12,7 +12,6 @@ import h5py
 import numpy as np
 import pytest
 from cli_samples import contents, planted, with_lonely, write_table
-from pipe_samples import open_pipe
 from platforms import needs_permissions, needs_posix
 
 from l20fs.blocks import FileBlocks
@@ -43,6 +42,18 @@ def temporary(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     yield folder
     assert list(folder.iterdir()) == []
+
+
+@contextmanager
+def open_pipe(content):
+    """Yield the name that a shell gives for ``<( ... )``: of an unnamed pipe that holds something."""
+    out, into = os.pipe()
+    os.write(into, content)
+    os.close(into)
+    try:
+        yield f"/dev/fd/{out}"
+    finally:
+        os.close(out)
 
 
 @contextmanager
