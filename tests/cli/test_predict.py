@@ -154,6 +154,22 @@ def test_numbers_are_predicted_from_raw_counts(tmp_path):
     assert rows[0]["outside"].startswith(f"1 value outside the training range: g1 5000 {ends}")
 
 
+def test_labels_that_are_numbers_are_predicted_and_validated(tmp_path):
+    X, labels, _ = planted(n_features=5)
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    codes = np.unique(labels, return_inverse=True)[1] + 1
+    panel = L20Classifier(3).fit(frame, codes).to_panel(frame, codes)
+    panel.save(tmp_path / "panel.json")
+    frame.assign(stage=codes).to_csv(tmp_path / "new.csv", index=False)
+    arguments = [str(tmp_path / "panel.json"), str(tmp_path / "new.csv")]
+    assert run(["predict", *arguments, "-o", str(tmp_path / "out")]) == 0
+    rows = read_tsv(tmp_path / "out" / "predictions.tsv")
+    assert [row["predicted"] for row in rows] == panel.predict(frame).astype(str).tolist()
+    assert run(["validate", *arguments, "--target", "stage", "-o", str(tmp_path / "validation")]) == 0
+    scores = json.loads((tmp_path / "validation" / "validation.json").read_text())["parts"]["cohort"]["scores"]
+    assert scores["accuracy"]["value"] == np.mean(panel.predict(frame) == codes)
+
+
 def test_names_in_any_language_and_with_markup(tmp_path):
     X, labels, _ = planted(n_features=5)
     names = ["=SUM(A1)", "<b>x</b>", "ген", "a;b", "[red]g"]
@@ -187,7 +203,7 @@ def refused(capsys, code, message, *arguments):
 def test_tables_that_cannot_be_predicted_are_refused(capsys, results, tmp_path, blind, panel):
     faults = {
         "header.csv": (blind.iloc[:0], "a header and no samples"),
-        "other.csv": (blind[["type"]].assign(tp53=1.0), "none of the"),
+        "other.csv": (blind[["type"]].assign(tp53=1.0), f"none of the {len(panel.features_for())} features that are needed"),
         "case.csv": (blind.rename(columns=str.upper), "for 'gene"),
         "text.csv": (blind.assign(**{panel.features[0]: "high"}), "1 column of text"),
         "infinite.csv": (blind.assign(**{panel.features[0]: np.inf}), "infinite values"),

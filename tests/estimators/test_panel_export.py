@@ -43,7 +43,7 @@ def assert_predicts_like(panel, model, X):
             np.testing.assert_allclose(
                 panel.decision_function(columns, k), sized.decision_function(X), rtol=1e-12, atol=1e-12
             )
-            assert panel.predict(columns, k).tolist() == [str(label) for label in sized.predict(X)]
+            assert panel.predict(columns, k).tolist() == sized.predict(X).tolist()
 
 
 def assert_solves_alike(panel):
@@ -110,7 +110,7 @@ def test_the_search_has_the_panel_of_its_own_model():
     assert panel.k == search.n_features_
     assert panel.k_max == 5
     assert panel.provenance == {"by": "search"}
-    assert panel.predict(X).tolist() == [str(label) for label in search.predict(X)]
+    assert panel.predict(X).tolist() == search.predict(X).tolist()
     np.testing.assert_allclose(panel.decision_function(X), search.decision_function(X), atol=1e-12)
     search.set_params(n_features_to_select=2)
     assert search.to_panel(X, y).k == 2

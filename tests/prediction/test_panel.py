@@ -16,6 +16,7 @@ from samples import make_data
 
 from l20fs import L20Classifier, Panel
 from l20fs.prediction.calibration import softmax
+from l20fs.prediction.new_samples import predict_samples
 from l20fs.prediction.panel_records import PanelError
 
 KINDS = [2, 3, 4, 0, -1]
@@ -36,6 +37,19 @@ def test_predicts_what_the_estimator_predicts_for_every_k(kind):
             np.testing.assert_array_equal(panel.predict(columns, k), sized.predict(X))
         else:
             np.testing.assert_allclose(panel.predict(columns, k), sized.predict(X), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("labels", [[3, 1], [1.0, 2.0], [True, False], ["b", "a"], [2, 10, -1]], ids=str)
+def test_labels_keep_their_type(labels):
+    X, y = make_data(1, n_classes=len(labels))
+    y = np.array(labels)[y]
+    model = L20Classifier(3).fit(X, y)
+    panel = Panel.from_json(model.to_panel(X, y).to_json())
+    found = panel.predict(named(X))
+    assert found.dtype == y.dtype
+    assert np.array_equal(found, model.predict(X))
+    one = predict_samples(panel, {name: values[:3] for name, values in named(X).items()})
+    assert one.predicted.tolist() == found[:3].tolist()
 
 
 @pytest.mark.parametrize("kind", [2, 3])

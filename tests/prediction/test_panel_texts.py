@@ -104,7 +104,7 @@ def evaluate(panel, columns):
             "log": math.log,
             "exp": math.exp,
             "__builtins__": {},
-            **{name: defaultdict(float) for name in ("score", "sure", "timid", "probability", "y")},
+            **{name: defaultdict(float) for name in ("score", "sharp", "soft", "probability", "y")},
         }
         exec(panel.formula(), space)
         results.append([dict(space[name]) for name in ("y", "probability")])
@@ -152,6 +152,12 @@ def test_a_name_stays_in_its_quotes():
             assert text.isascii() or not only_ascii
         if all(ord(letter) < 0x10000 for letter in name):
             assert json.loads(quoted_text(name)) == name
+
+
+def test_labels_in_r_are_of_their_type():
+    panel = fitted(2)[0]
+    for classes, expected in (([3, 10], "3,\n    10"), ([False, True], "FALSE,\n    TRUE"), ([0.5, 1.0], "0.5,\n    1.0")):
+        assert f"  classes <- c({expected})\n" in replace(panel, classes=classes).to_r()
 
 
 def test_a_version_cannot_leave_its_comment():

@@ -69,7 +69,7 @@ def test_values_beyond_a_tenth_of_the_range_are_named():
     name = panel.features[0]
     assert found.outside == [[], [(name, columns[1, 0])], [(name, columns[2, 0])], []]
     assert found.is_unusual[[1, 2]].all()
-    assert found.notes()[1].startswith(f"1 value out of range ('{name}' = {columns[1, 0]:g})")
+    assert found.notes()[1].startswith(f"1 value outside the training range: {name} {columns[1, 0]:.4g} (training ")
 
 
 def test_missing_features_are_named_and_left_out_of_the_distance():

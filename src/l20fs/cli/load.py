@@ -66,6 +66,7 @@ def refuse_target(samples: Samples) -> None:
 def load_features(
     data: str,
     names: Collection[str],
+    substitutes: Collection[str],
     options: ReadingOptions,
     *,
     target: str | None = None,
@@ -74,11 +75,12 @@ def load_features(
     task: Task = "auto",
     need_labels: bool = False,
 ) -> Samples:
-    """Load some features of a file, whose values may be missing; without ``need_labels`` it needs no labels."""
+    """Load some features of a file, and what can replace them; without ``need_labels`` it needs no labels."""
     if not is_there(data):
         raise click.UsageError(f"{data!r} is no file. Give a table of samples.")
-    wanted: dict[str, Any] = {"target": target, "task": task, "groups": groups, "need_labels": need_labels, "needed": names}
-    return read(data, labels, options.given() | wanted | {"in_blocks": True, "adjust_for": ()})
+    wanted: dict[str, Any] = {"target": target, "task": task, "groups": groups, "need_labels": need_labels}
+    wanted |= {"needed": names, "substitutes": substitutes, "in_blocks": True, "adjust_for": ()}
+    return read(data, labels, options.given() | wanted)
 
 
 def read(data: str, labels: Path | None, options: dict[str, Any]) -> Samples:

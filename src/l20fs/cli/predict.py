@@ -66,7 +66,7 @@ def predict(panel: Path, data: str, **given: Any) -> None:
     if output is not None:
         check_output(output, "predict", force=options.force)
     rule = load_panel(panel)
-    samples = load_features(data, panel_names(rule, options.n_features), options)
+    samples = load_features(data, *panel_names(rule, options.n_features), options)
     found = predict_samples(rule, columns_of(samples), options.n_features)
     frame = predictions_frame(rule, samples, found)
     tell_notes(rule, samples, found, options.n_features)
@@ -93,10 +93,10 @@ def load_panel(place: Path) -> Panel:
     return Panel.load(file)
 
 
-def panel_names(panel: Panel, k: int | None) -> list[str]:
-    """Return the names of all columns that can be used: features, and what can replace them."""
+def panel_names(panel: Panel, k: int | None) -> tuple[list[str], list[str]]:
+    """Return the names of the features of a panel, and of all others that can replace them."""
     features = panel.features_for(k)
-    return [*features, *(name for name in (*panel.features, *panel.substitutes) if name not in set(features))]
+    return features, (panel.features + panel.substitutes)[len(features) :]
 
 
 def columns_of(samples: Samples) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def numbers_for_page(panel: Panel, content: Content) -> PanelNumbers | None:
     """Return the numbers of a panel with which the page predicts; None if they select groups of features."""
     n = min(panel.k_max, content.k_max)
     rules = panel.rules[:n]
-    is_the_same = panel.features[:n] == content.features[:n] and (panel.classes or []) == content.classes
+    is_the_same = panel.features[:n] == content.features[:n] and list(map(str, panel.classes or [])) == content.classes
     if panel.ends[:n] != list(range(1, n + 1)) or not is_the_same:
         return None
     return PanelNumbers(

@@ -127,10 +127,10 @@ def judge_cohort(
     """Add the judgement of a panel in a cohort; return the cohort."""
     if len(panel.targets) > 1:
         raise DataError(f"The panel predicts {len(panel.targets)} numbers; validation is for one. Select for one target.")
-    k = options.n_features
+    k, classes = options.n_features, list(map(str, panel.classes or []))
     asked: dict[str, Any] = {name: getattr(options, name) for name in ("target", "labels", "groups")}
-    samples = load_features(data, panel_names(panel, k), options, task=panel.task, need_labels=True, **asked)
-    samples = samples if options.strict else spelled_as(panel.classes or [], samples)
+    samples = load_features(data, *panel_names(panel, k), options, task=panel.task, need_labels=True, **asked)
+    samples = samples if options.strict else spelled_as(classes, samples)
     found.notes += samples.notes
     new = predict_samples(panel, columns_of(samples), k)
     tell_notes(panel, samples, new, k)
@@ -143,8 +143,8 @@ def judge_cohort(
         result = validate_classes(
             samples.y[is_known].tolist(),
             new.probabilities[is_known],
-            new.predicted[is_known].tolist(),
-            panel.classes or [],
+            new.predicted[is_known].astype(str).tolist(),
+            classes,
             groups,
         )
     else:
@@ -154,7 +154,7 @@ def judge_cohort(
         raise DataError(f"{samples.title}: no sample has a value of any feature of the panel. Give samples that do.")
     if not result.n_samples:
         raise DataError(
-            f"{samples.title}: no sample has a class that the panel knows ({listed(panel.classes or [])}); it has "
+            f"{samples.title}: no sample has a class that the panel knows ({listed(classes)}); it has "
             f"{listed(sorted(set(samples.y.tolist())))}. Name the column of the classes (--target), or rename them."
         )
     found.parts["cohort"], found.predictions = result, frame

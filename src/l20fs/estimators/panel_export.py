@@ -253,7 +253,7 @@ def build_panel(
     return Panel(
         task=task,
         targets=[str(name) for name in target_names],
-        classes=None if targets.classes is None else [str(name) for name in targets.classes],
+        classes=None if targets.classes is None else labels_of(targets.classes),
         transform=transform,  # type: ignore[arg-type]  # checked there
         k=k,
         features=[str(name) for name in names[features]],
@@ -268,6 +268,12 @@ def build_panel(
         data_sha256=data_sha256,
         provenance=({"n_nuisances": n_nuisances} if n_nuisances else {}) | (provenance or {}),
     )
+
+
+def labels_of(classes: Array) -> list[Any]:
+    """Return classes for JSON: numbers stay numbers, all else is text."""
+    labels = np.array(classes.tolist())
+    return labels.tolist() if labels.dtype.kind in "biuf" else [str(label) for label in classes]
 
 
 def sizes_of(selector: BaseSelector, k: int, k_max: int | None, n_targets: int) -> tuple[list[int], list[Array]]:

@@ -1,13 +1,13 @@
 r"""Probabilities of classes from the values of a linear rule.
 
-A rule scores the classes. Its scores rank them well, but on the samples of the fit they are far too sure of themselves: the
-rule has seen the labels. Temperature scaling (Guo et al. 2017) multiplies all scores by one slope t, so that the softmax of
+A rule scores the classes. Its scores rank them well, but on the samples of the fit they are overconfident: the rule
+has seen the labels. Temperature scaling (Guo et al. 2017) multiplies all scores by one slope t, so that the softmax of
 the scores describes samples that the rule has *not* seen. Some samples are harder than others, though, and one slope for all
-is too sure of the hard ones or too timid about the rest. Hence the probabilities are
+is overconfident about the hard ones or underconfident about the rest. Hence the probabilities are
 
 .. math:: p = (1 - d)\, \mathrm{softmax}(t \cdot \text{scores}) + d\, \mathrm{softmax}(t \cdot \text{scores} / 4)
 
-with a second number, the doubt d: the share of samples about which the rule is to be a quarter as sure. Slope and doubt
+with a second number, the doubt d: the share of samples whose scores count a quarter. Slope and doubt
 minimise the log loss of scores that a cross-validation, or leaving out one sample, gives. The class of the largest
 probability is the one that the rule predicts, whatever they are.
 
@@ -34,8 +34,8 @@ MOST_SAMPLES = 2000
 #: what tells which one is predicted.
 LEAST_SLOPE = 1e-6
 
-#: What scores are multiplied by where the rule is in doubt, and the largest share of doubt.
-TIMIDITY, MOST_DOUBT = 0.25, 0.9
+#: What scores are multiplied by for the soft part of the probabilities, and the largest share of it, the doubt.
+SOFT_FACTOR, MOST_DOUBT = 0.25, 0.9
 
 #: Factors of the slopes without doubt that are tried with it, and the number of rules and samples that decide.
 FACTORS = np.geomspace(1.0, 8.0, 13)
@@ -73,8 +73,8 @@ class Calibration(NamedTuple):
 
 def blurred(scores: Array, doubt: float) -> Array:
     """Return probabilities of classes from scores along the last axis, with a share of doubt."""
-    sure = softmax(scores)
-    return sure if doubt == 0.0 else (1.0 - doubt) * sure + doubt * softmax(TIMIDITY * scores)
+    sharp = softmax(scores)
+    return sharp if doubt == 0.0 else (1.0 - doubt) * sharp + doubt * softmax(SOFT_FACTOR * scores)
 
 
 def per_class(values: Array) -> Array:
@@ -157,7 +157,7 @@ def fit_calibrations(
     --------
     >>> values = np.tile([[-3.0], [-2.0], [2.0], [3.0]], (10, 1))
     >>> codes = (values[:, 0] > 0.0).astype(int)
-    >>> codes[:3] = 1  # of which the rule is sure, and wrong
+    >>> codes[:3] = 1  # of which the rule is confident, and wrong
     >>> slopes, doubt = fit_calibrations(values[None], codes)
     >>> slopes.round(2), fit_slopes(values[None], codes).round(2), round(doubt, 2)
     (array([2.2]), array([1.1]), 0.28)
@@ -178,11 +178,11 @@ def _best_doubt(sample: Labelled, slopes: Array, near: float) -> tuple[float, fl
     counted = sample.belief > 0.0
     belief = sample.belief[counted]
     scores = scaled_scores(slopes[:, None, None], sample.logits)
-    sure, timid = (softmax(each)[counted] + LEAST_PROBABILITY for each in (scores, TIMIDITY * scores))
-    change = timid - sure
+    sharp, soft = (softmax(each)[counted] + LEAST_PROBABILITY for each in (scores, SOFT_FACTOR * scores))
+    change = soft - sharp
 
     def derivatives(doubt: float) -> tuple[float, float]:
-        ratios = change / (sure + doubt * change)
+        ratios = change / (sharp + doubt * change)
         return -float(belief @ ratios), float(belief @ np.square(ratios))
 
     low, high, doubt = 0.0, MOST_DOUBT, near
@@ -198,7 +198,7 @@ def _best_doubt(sample: Labelled, slopes: Array, near: float) -> tuple[float, fl
         # A step to an end is taken once: it is the minimum, or a bound.
         is_inside = low < step < high or (step in (0.0, MOST_DOUBT) and low <= step <= high)
         doubt = step if is_inside else (low + high) / 2.0
-    return -float(belief @ np.log(sure + doubt * change)), doubt
+    return -float(belief @ np.log(sharp + doubt * change)), doubt
 
 
 def fit_slopes(values: Array, codes: Array, weights: Array | None = None, *, n_unknown: float = UNKNOWN_SAMPLES) -> Array:

@@ -1,6 +1,7 @@
 """ONNX models of linear rules, built from their numbers: any ONNX runtime predicts with them, in double precision.
 
-All operators are of the default domain and have kernels for double precision in onnxruntime.
+All operators are of the default domain and have kernels for double precision in onnxruntime. The graphs are written as text,
+one operator per line, in the syntax of ``onnx.parser``.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from l20fs.prediction.calibration import TIMIDITY, Calibration, per_class, scaled_scores
+from l20fs.prediction.calibration import SOFT_FACTOR, Calibration, per_class, scaled_scores
 from l20fs.prediction.linear_rule import LinearRule
 from l20fs.typing import Array
 
@@ -22,11 +23,40 @@ if TYPE_CHECKING:
 
 #: Versions of the operators and of the file format that runtimes since 2021 read.
 OPSET, IR_VERSION = 13, 7
+#: Codes of types of numbers in ONNX.
+TYPES = {"float": 1, "int64": 7, "double": 11}
+
+#: log(1 + x) with all digits: x log(u) / (u - 1) for u = 1 + x rounded, x itself where u is 1, NaN where x < 0.
+LOG1P = """
+is_low = Less (x, zero)
+numbers = Where (is_low, nan, x)
+above = Add (numbers, one)
+is_one = Equal (above, one)
+gap = Sub (above, one)
+rise = Where (is_one, one, gap)
+logarithm = Log (above)
+share = Div (logarithm, rise)
+factor = Where (is_one, one, share)
+z = Mul (numbers, factor)
+"""
+
+#: What :func:`l20fs.prediction.calibration.blurred` does.
+PROBABILITIES = """
+score_product = MatMul (z, score_weights)
+scores = Add (score_product, score_intercept)
+sharp = Softmax <axis = 1> (scores)
+soft_scores = Mul (scores, soft_factor)
+soft = Softmax <axis = 1> (soft_scores)
+sharp_part = Mul (sharp, rest)
+soft_part = Mul (soft, doubt)
+blurred = Add (sharp_part, soft_part)
+"""
 
 
 def to_onnx(panel: Panel, k: int | None = None) -> ModelProto:
     """Return the ONNX model of a panel, see :meth:`l20fs.Panel.to_onnx`."""
-    _refuse_without_onnx()
+    if find_spec("onnx") is None:
+        raise ModuleNotFoundError("to_onnx() needs the package onnx: pip install 'l20fs[onnx]', or onnx alone.")
     from onnx import helper
 
     k = panel.k if k is None else k
@@ -39,12 +69,6 @@ def to_onnx(panel: Panel, k: int | None = None) -> ModelProto:
     # Texts as they are, all else as JSON.
     helper.set_model_props(model, {key: text if isinstance(text, str) else json.dumps(text) for key, text in about.items()})
     return model
-
-
-def _refuse_without_onnx() -> None:
-    """Raise an error that names the extra, if onnx is not installed."""
-    if find_spec("onnx") is None:
-        raise ModuleNotFoundError("to_onnx() needs the package onnx: pip install 'l20fs[onnx]', or onnx alone.")
 
 
 def rule_model(
@@ -62,122 +86,49 @@ def rule_model(
     Numbers come in and go out as ``dtype``; between they are in double precision. The outputs are ``label`` and
     ``probabilities``, or ``variable``.
     """
-    graph = _Graph(dtype)
-    columns = graph.input("X", len(rule.rows) if n_features is None else n_features)
-    if n_features is not None:
-        columns = graph.add("Gather", columns, graph.constant("rows", rule.rows.astype(np.int64)), axis=1)
-    columns = graph.to_double(columns)
-    if transform == "log1p":
-        columns = _log1p(graph, columns)
-    elif transform != "none":
-        raise ValueError(f"transform={transform!r} has no ONNX operators. Use 'none' or 'log1p'.")
-    values = _linear(graph, "", columns, rule.weights, rule.intercept)
+    from onnx import TensorProto, checker, numpy_helper, parser
+
+    numbers = "double" if np.dtype(dtype) == np.float64 else "float"
+    constants = {"weights": rule.weights, "intercept": rule.intercept, "rows": rule.rows.astype(np.int64)}
+    constants |= {"zero": np.array(0.0), "one": np.array(1.0), "nan": np.array(np.nan)}
+    text = "chosen = Identity (X)" if n_features is None else "chosen = Gather <axis = 1> (X, rows)"
+    text += f"\nx = Cast <to = {TYPES['double']}> (chosen)\n"
+    text += LOG1P if transform == "log1p" else "z = Identity (x)\n"
+    text += "product = MatMul (z, weights)\nvalues = Add (product, intercept)\n"
     if calibration is None or labels is None:
-        graph.output("variable", values, [len(rule.intercept)])
-        return graph.model()
-    graph.output("label", _labels(graph, values, labels), [])
-    scores = _linear(graph, "score_", columns, *_scaled(rule, calibration.slope))
-    graph.output("probabilities", _probabilities(graph, scores, calibration.doubt), [len(labels)])
-    return graph.model()
-
-
-def _linear(graph: _Graph, prefix: str, columns: str, weights: Array, intercept: Array) -> str:
-    """Add a linear rule."""
-    product = graph.add("MatMul", columns, graph.constant(f"{prefix}weights", weights))
-    return graph.add("Add", product, graph.constant(f"{prefix}intercept", intercept))
-
-
-def _scaled(rule: LinearRule, slope: float) -> tuple[Array, Array]:
-    """Return the weights and intercepts of the scores of all classes times the slope."""
-    return slope * per_class(rule.weights), scaled_scores(slope, per_class(rule.intercept))
-
-
-def _probabilities(graph: _Graph, scores: str, doubt: float) -> str:
-    """Add what :func:`l20fs.prediction.calibration.blurred` does."""
-    sure = graph.add("Softmax", scores, axis=1)
-    if doubt == 0.0:
-        return sure
-    timid = graph.add("Softmax", graph.add("Mul", scores, graph.constant("timidity", np.array(TIMIDITY))), axis=1)
-    shares = [
-        graph.add("Mul", part, graph.constant(name, np.array(share)))
-        for name, part, share in (("trust", sure, 1.0 - doubt), ("doubt", timid, doubt))
-    ]
-    return graph.add("Add", *shares)
-
-
-def _labels(graph: _Graph, values: str, labels: Array) -> str:
-    """Add what :func:`l20fs.prediction.linear_rule.decide` does, and the labels; a sample with a NaN has an empty text."""
-    first = graph.add("Gather", values, graph.constant("first", np.array(0)), axis=1)
-    if len(labels) == 2:
-        codes = graph.add("Cast", graph.add("Greater", first, graph.constant("zero", np.array(0.0))), to=graph.INT64)
+        outputs = f"{numbers}[N, {len(rule.intercept)}] variable"
+        text += f"variable = Cast <to = {TYPES[numbers]}> (values)\n"
     else:
-        codes = graph.add("ArgMax", values, axis=1, keepdims=0)
-    if labels.dtype.kind == "U":
-        codes = graph.add("Where", graph.add("IsNaN", first), graph.constant("none", np.array(len(labels))), codes)
-        labels = np.append(labels, "")
-    return graph.add("Gather", graph.constant("classes", labels), codes, axis=0)
+        constants |= {"doubt": np.array(calibration.doubt), "rest": np.array(1.0 - calibration.doubt)}
+        constants["soft_factor"] = np.array(SOFT_FACTOR)
+        constants["score_weights"] = calibration.slope * per_class(rule.weights)
+        constants["score_intercept"] = scaled_scores(calibration.slope, per_class(rule.intercept))
+        text += _decided(labels, constants) + PROBABILITIES
+        text += f"probabilities = Cast <to = {TYPES[numbers]}> (blurred)\n"
+        kind = TensorProto.DataType.Name(numpy_helper.from_array(constants["classes"]).data_type).lower()
+        outputs = f"{kind}[N] label, {numbers}[N, {len(labels)}] probabilities"
+    head = f'<ir_version: {IR_VERSION}, opset_import: ["" : {OPSET}], producer_name: "l20fs">'
+    n_columns = len(rule.rows) if n_features is None else n_features
+    model = parser.parse_model(f"{head}\nl20fs ({numbers}[N, {n_columns}] X) => ({outputs}) {{\n{text}}}")
+    for place, node in enumerate(model.graph.node):
+        node.name = f"{node.op_type}_{place}"
+    used = {name for node in model.graph.node for name in node.input} & constants.keys()
+    model.graph.initializer.extend(numpy_helper.from_array(constants[name], name) for name in sorted(used))
+    checker.check_model(model, full_check=True)
+    return model
 
 
-def _log1p(graph: _Graph, numbers: str) -> str:
-    """Add log(1 + x) with all digits: x log(u) / (u - 1) for u = 1 + x rounded, x itself where u is 1, NaN where x < 0."""
-    one, zero, nan = (
-        graph.constant(name, np.array(float(value))) for name, value in (("one", 1), ("zero", 0), ("nan", "nan"))
-    )
-    numbers = graph.add("Where", graph.add("Less", numbers, zero), nan, numbers)
-    above = graph.add("Add", numbers, one)
-    is_one = graph.add("Equal", above, one)
-    rise = graph.add("Where", is_one, one, graph.add("Sub", above, one))
-    share = graph.add("Div", graph.add("Log", above), rise)
-    return graph.add("Mul", numbers, graph.add("Where", is_one, one, share))
-
-
-class _Graph:
-    """An ONNX graph under construction, whose values are known by their names."""
-
-    def __init__(self, dtype: Any) -> None:
-        from onnx import TensorProto, helper, numpy_helper
-
-        self.INT64, self.DOUBLE = TensorProto.INT64, TensorProto.DOUBLE
-        self._helper, self._from_array = helper, numpy_helper.from_array
-        self._type = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
-        self._nodes: list[Any] = []
-        self._constants: dict[str, Any] = {}
-        self._inputs: list[Any] = []
-        self._outputs: list[Any] = []
-
-    def input(self, name: str, n_columns: int) -> str:
-        """Add an input of numbers, one row per sample."""
-        self._inputs.append(self._helper.make_tensor_value_info(name, self._type, ["N", n_columns]))
-        return name
-
-    def constant(self, name: str, values: Array) -> str:
-        """Add numbers or texts."""
-        self._constants[name] = self._from_array(values.astype(object) if values.dtype.kind == "U" else values, name)
-        return name
-
-    def add(self, operator: str, *inputs: str, **attributes: Any) -> str:
-        """Add an operator and return the name of its result."""
-        name = f"{operator}_{len(self._nodes)}"
-        self._nodes.append(self._helper.make_node(operator, list(inputs), [name], name=name, **attributes))
-        return name
-
-    def to_double(self, name: str) -> str:
-        """Return numbers of the type of the input in double precision."""
-        return name if self._type == self.DOUBLE else self.add("Cast", name, to=self.DOUBLE)
-
-    def output(self, name: str, value: str, shape: list[int]) -> None:
-        """Add an output of labels, which have no further dimension, or of numbers."""
-        kind = self._type if shape else self._constants["classes"].data_type
-        # A cast to the type that it has already is nothing, and gives the value its name.
-        self._nodes.append(self._helper.make_node("Cast", [value], [name], name=name, to=kind))
-        self._outputs.append(self._helper.make_tensor_value_info(name, kind, ["N", *shape]))
-
-    def model(self) -> ModelProto:
-        """Return the checked model."""
-        from onnx import checker
-
-        graph = self._helper.make_graph(self._nodes, "l20fs", self._inputs, self._outputs, list(self._constants.values()))
-        opsets = [self._helper.make_opsetid("", OPSET)]
-        model = self._helper.make_model(graph, producer_name="l20fs", opset_imports=opsets, ir_version=IR_VERSION)
-        checker.check_model(model, full_check=True)
-        return model
+def _decided(labels: Array, constants: dict[str, Array]) -> str:
+    """Return what :func:`l20fs.prediction.linear_rule.decide` does, and the label; of a sample with a NaN an empty text."""
+    constants["place"] = np.array(0)
+    text = "first = Gather <axis = 1> (values, place)\n"
+    if len(labels) == 2:
+        text += f"is_second = Greater (first, zero)\ncode = Cast <to = {TYPES['int64']}> (is_second)\n"
+    else:
+        text += "code = ArgMax <axis = 1, keepdims = 0> (values)\n"
+    if labels.dtype.kind != "U":
+        constants["classes"] = labels
+        return text + "label = Gather <axis = 0> (classes, code)\n"
+    constants["classes"], constants["none"] = np.append(labels, "").astype(object), np.array(len(labels))
+    text += "is_missing = IsNaN (first)\nknown = Where (is_missing, none, code)\n"
+    return text + "label = Gather <axis = 0> (classes, known)\n"

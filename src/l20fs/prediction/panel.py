@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -14,12 +14,12 @@ from l20fs.files import write_atomically
 from l20fs.prediction.calibration import Calibration
 from l20fs.prediction.linear_rule import LinearRule, decide
 from l20fs.prediction.panel_file import FORMAT, MOST_BYTES, SCHEMA, content_hash, read_text, write_text
-from l20fs.prediction.panel_records import Columns, CrossProducts, PanelError, SizeRule, rules_of_panel
+from l20fs.prediction.panel_records import Columns, CrossProducts, PanelError, SizeRule, conditions_of
 from l20fs.prediction.panel_texts import formula, r_function
 from l20fs.prediction.records import RecordError, read_value
-from l20fs.prediction.samples import column_names, read_columns
+from l20fs.prediction.samples import column_names, in_patterns, read_columns, transformed
 from l20fs.prediction.substitution import NormalEquations
-from l20fs.prediction.training_check import TrainingCheck, centres_of, check_samples
+from l20fs.prediction.training_check import TrainingCheck, check_samples
 from l20fs.text import listed
 from l20fs.typing import Array
 
@@ -38,8 +38,8 @@ class Panel:
         What is predicted.
     targets : list of str
         Name of the label, or of each number that is predicted.
-    classes : list of str or None
-        Classes in the order of the probabilities; None for a regression.
+    classes : list of labels or None
+        Classes in the order of the probabilities, all of them texts, or all numbers; None for a regression.
     transform : {"none", "log1p"}
         What is done to given values before anything else.
     k : int
@@ -81,7 +81,7 @@ class Panel:
 
     task: Literal["classification", "regression"]
     targets: list[str]
-    classes: list[str] | None
+    classes: list[Any] | None
     transform: Literal["none", "log1p"]
     k: int
     features: list[str]
@@ -97,7 +97,7 @@ class Panel:
     schema: str = SCHEMA
 
     def __post_init__(self) -> None:
-        for is_right, fault in rules_of_panel(self):
+        for is_right, fault in conditions_of(self):
             if not is_right:
                 raise PanelError(f"The panel is not consistent: {fault}. Make it again.")
 
@@ -107,10 +107,16 @@ class Panel:
 
     # -------------------------------------------------------------------------------------------------------------- file
 
+    def _stored(self) -> dict[str, Any]:
+        """Return the fields as they stand in the file."""
+        parts = {"columns": vars(self.columns), "rules": [vars(rule) for rule in self.rules]}
+        products = None if self.cross_products is None else vars(self.cross_products)
+        return {item.name: getattr(self, item.name) for item in fields(self)} | parts | {"cross_products": products}
+
     @cached_property
     def sha256(self) -> str:
         """SHA-256 of the canonical JSON of all fields: names sorted, no spaces, ASCII only."""
-        return content_hash(asdict(self))
+        return content_hash(self._stored())
 
     def to_json(self) -> str:
         """Return the text of the file: one line per field; the same panel gives the same text.
@@ -120,7 +126,7 @@ class Panel:
         str
             JSON.
         """
-        return write_text(asdict(self))
+        return write_text(self._stored())
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Panel:
@@ -141,8 +147,6 @@ class Panel:
             panel: Panel = read_value(stored, cls, "panel")
         except RecordError as error:
             raise PanelError(f"The panel cannot be read: {error} Make it again.") from None
-        if panel.cross_products is not None and not panel._equations.are_of_samples():
-            raise PanelError("The panel is not consistent: no samples have such cross-products. Make it again.")
         return panel
 
     def save(self, file: str | os.PathLike[str]) -> None:
@@ -195,9 +199,8 @@ class Panel:
 
     def _rule(self, k: int | None) -> SizeRule:
         k = self.k if k is None else k
-        for rule in self.rules:
-            if rule.k == k and not isinstance(k, bool):
-                return rule
+        if k in self.sizes and not isinstance(k, bool):
+            return self.rules[self.sizes.index(k)]
         first, last = self.sizes[0], self.sizes[-1]
         known = f"{first} to {last}" if len(self.sizes) == last - first + 1 else ", ".join(map(str, self.sizes))
         raise PanelError(f"k={k!r} is not valid: the panel has rules for {known} features.")
@@ -271,7 +274,7 @@ class Panel:
         Returns
         -------
         array of shape (n_samples,), or (n_samples, n_outputs) for several outputs
-            Names of classes, or numbers.
+            Classes, of the type that they had in training, or numbers.
         """
         values = self._values(X, k)
         if self.classes is not None:
@@ -315,7 +318,7 @@ class Panel:
         self._refuse_numbers("predict_proba")
         with np.errstate(over="ignore", invalid="ignore"):
             probabilities = self.calibration_for(k).probabilities(self._values(X, k))
-        _refuse_overflow(np.isnan(probabilities.sum(axis=1)))
+        _refuse_overflow(probabilities)
         return probabilities
 
     def _refuse_numbers(self, method: str) -> None:
@@ -325,20 +328,18 @@ class Panel:
     def _values(self, X: Any, k: int | None) -> Array:
         """Return the values of the rule, each sample by the rule on the features that it has."""
         features, rule = self.features_for(k), self.rule_for(k)
-        columns = read_columns(X, features, self.transform)
-        is_missing = np.isnan(columns)
-        if not is_missing.any():
-            return _applied(rule, columns)
-        if is_missing.all(axis=1).any():
-            sample = int(is_missing.all(axis=1).argmax())
-            raise PanelError(f"Sample {sample} has none of the {len(features)} features of the panel. Leave it out.")
+        columns = transformed(read_columns(X, features), features, self.transform)
         values = np.empty((len(columns), len(rule.intercept)))
-        patterns, pattern_of = np.unique(is_missing, axis=0, return_inverse=True)
-        for number, pattern in enumerate(patterns):
-            chosen = np.flatnonzero(pattern_of.ravel() == number)
-            places = np.flatnonzero(~pattern)
-            own = rule if not pattern.any() else self._equations.rule_on(places.tolist())
-            values[chosen] = _applied(own, columns[np.ix_(chosen, places)], chosen)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for samples, is_there in in_patterns(~np.isnan(columns)):
+                places = np.flatnonzero(is_there)
+                if not len(places):
+                    raise PanelError(
+                        f"Sample {samples[0]} has none of the {len(features)} features of the panel. Leave it out."
+                    )
+                own = rule if is_there.all() else self._equations.rule_on(places)
+                values[samples] = own.apply(columns[np.ix_(samples, places)])
+        _refuse_overflow(values[:, np.isfinite(rule.intercept)])
         return values
 
     # -------------------------------------------------------------------------------------------------- missing features
@@ -359,7 +360,7 @@ class Panel:
         available, each the one that lowers the loss of least squares in training most. Features of rank above k count as
         substitutes, too. The weights are those of a fit to the same training samples with these features, solved from the
         stored cross-products. The calibration and the limit of the distance are those of the same k with all its features:
-        with fewer or weaker features the probabilities may be somewhat too sure.
+        with fewer or weaker features the probabilities may be somewhat overconfident.
 
         Parameters
         ----------
@@ -374,35 +375,37 @@ class Panel:
             A panel of this one size; ``replaced`` has the substitute of each missing feature, or None. With all features
             there, it predicts the same to the last digit.
         """
-        rule = self._rule(k)
-        names = _names_of(available)
-        features = self.features_for(k)
+        rule, features = self._rule(k), self.features_for(k)
+        names: Iterable[str] | None = column_names(available)
+        if names is None and (isinstance(available, str) or not isinstance(available, Iterable)):
+            raise PanelError(f"available={available!r} holds no names of features. Give a list of them, or a table.")
+        names = set(map(str, available) if names is None else names)
         missing = [place for place, name in enumerate(features) if name not in names]
         if not missing:
             return replace(self, k=rule.k)
         kept = [place for place, name in enumerate(features) if name in names]
         everything = self.features + self.substitutes
         candidates = [place for place in range(len(features), len(everything)) if everything[place] in names]
-        found = self._equations.replace(kept, missing, candidates)
-        if not found.places:
+        places, substitute_of = self._equations.replace(kept, missing, candidates)
+        if not places:
             raise PanelError(
                 f"None of the {len(features)} features of the panel is there, and none of their substitutes "
                 f"({listed(self.substitutes)}). The panel needs at least one."
             )
-        solved = self._equations.rule_on(found.places)
-        rest = [place for place in range(len(everything)) if place not in {*found.places, *missing}]
-        order = found.places + rest
+        solved = self._equations.rule_on(places)
+        rest = [place for place in range(len(everything)) if place not in {*places, *missing}]
+        order = places + rest
+        replaced = {everything[a]: None if b is None else everything[b] for a, b in substitute_of.items()}
         assert self.cross_products is not None
         return replace(
             self,
             k=rule.k,
-            features=[everything[place] for place in found.places],
+            features=[everything[place] for place in places],
             substitutes=[everything[place] for place in rest],
             columns=self.columns.take(order),
             rules=[replace(rule, weights=solved.weights.tolist(), intercept=finite_or_none(solved.intercept))],
             cross_products=self.cross_products.take(order),
-            replaced=self.replaced
-            | {everything[a]: None if b is None else everything[b] for a, b in found.substitute_of.items()},
+            replaced=self.replaced | replaced,
         )
 
     # ------------------------------------------------------------------------------------------------------ new samples
@@ -429,25 +432,12 @@ class Panel:
         TrainingCheck
             Lists and arrays with one entry per sample.
         """
-        rule, features = self._rule(k), self.features_for(k)
-        n = len(features)
-        given = read_columns(X, features, "none", keep_missing=True)
-        columns = self.columns
+        features = self.features_for(k)
+        given = read_columns(X, features, keep_missing=True)
         scatter = None if self.cross_products is None else self._equations.scatter
-        centres, spread = centres_of(columns, scatter)
-        if scatter is not None:
-            centres = centres[scatter.shares > 0.0]
-        return check_samples(
-            read_columns(X, features, self.transform, keep_missing=True),
-            given,
-            features,
-            minimum=np.array(columns.minimum[:n], dtype=np.float64),
-            maximum=np.array(columns.maximum[:n], dtype=np.float64),
-            centres=centres[:, :n],
-            spread=spread[:n],
-            # The limit is that of distances to the classes, which are known by the cross-products alone.
-            limit=None if scatter is None and self.classes is not None else rule.farthest,
-        )
+        # The limit is that of distances to the classes, which are known by the cross-products alone.
+        limit = None if scatter is None and self.classes is not None else self._rule(k).farthest
+        return check_samples(given, features, self.transform, self.columns, scatter, limit)
 
     # ------------------------------------------------------------------------------------------------------------- texts
 
@@ -488,8 +478,9 @@ class Panel:
 
         Its input ``X`` (n_samples, n_features) has the columns ``features_for(k)`` in this order, in the units of
         :meth:`predict`. The outputs are ``label`` and ``probabilities``, or ``variable`` (n_samples, n_outputs) for numbers.
-        Nothing is solved again for missing values: a sample with a NaN has NaN everywhere and an empty label. The metadata
-        have the hash of this panel, and the names of features, classes and targets as JSON.
+        Nothing is solved again for missing values: a sample with a NaN has NaN everywhere and an empty label (the
+        first one, where labels are numbers). The metadata have the hash of this panel, and the names of features, classes
+        and targets as JSON.
 
         Parameters
         ----------
@@ -511,39 +502,14 @@ class Panel:
         return to_onnx(self, k)
 
 
-# ------------------------------------------------------------------------------------------------------------------- JSON
-
-
 def finite_or_none(values: Array) -> list[float | None]:
     """Return numbers for JSON: the intercept of a class that is never predicted, minus infinity, is None."""
     return [None if value == -np.inf else value for value in values.tolist()]
 
 
-# ---------------------------------------------------------------------------------------------------------------- numbers
-
-
-def _applied(rule: LinearRule, columns: Array, samples: Array | None = None) -> Array:
-    """Return the values of a rule, and refuse those that overflow; ``samples`` are the numbers of the rows."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        values = rule.apply(columns)
-    is_over = ~np.isfinite(values) & np.isfinite(rule.intercept)
-    _refuse_overflow(np.asarray(is_over.any(axis=1)), samples)
-    return values
-
-
-def _refuse_overflow(is_over: Array, samples: Array | None = None) -> None:
+def _refuse_overflow(values: Array) -> None:
+    is_over = ~np.isfinite(values).all(axis=1)
     if is_over.any():
-        row = int(is_over.argmax())
         raise PanelError(
-            f"Sample {row if samples is None else samples[row]} has values that are too large to predict with. Give the "
-            "units of the training data."
+            f"Sample {is_over.argmax()} has values that are too large to predict with. Give the units of the training data."
         )
-
-
-def _names_of(available: Any) -> set[str]:
-    names = column_names(available)
-    if names is not None:
-        return set(names)
-    if isinstance(available, str) or not isinstance(available, Iterable):
-        raise PanelError(f"available={available!r} holds no names of features. Give a list of them, or a table.")
-    return {str(name) for name in available}

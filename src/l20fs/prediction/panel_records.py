@@ -1,10 +1,10 @@
-"""Parts of a panel as they stand in its file, and the rules that they have to follow."""
+"""The parts of a panel as they stand in its file, and the conditions that a panel has to meet."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +21,6 @@ LONGEST_NAME = 1000
 MOST_CROSSED = 1000
 #: Kinds of characters that no name may hold: control characters, halves of characters, ends of lines and paragraphs.
 FORBIDDEN = frozenset({"Cc", "Cs", "Zl", "Zp"})
-#: Levels of lists and records in the provenance.
-MOST_LEVELS = 20
 
 
 class PanelError(ValueError):
@@ -84,18 +82,14 @@ class CrossProducts:
 
     def take(self, places: Sequence[int]) -> CrossProducts:
         """Return the products of some columns."""
-        return CrossProducts(
-            gram=triangle_of(square(self.gram)[np.ix_(places, places)]),
-            targets=[self.targets[place] for place in places],
-            target_means=self.target_means,
-            target_factors=self.target_factors,
-            ridge=self.ridge,
-            fit_intercept=self.fit_intercept,
-            class_means=[[means[place] for place in places] for means in self.class_means],
-            class_sizes=self.class_sizes,
-            class_shares=self.class_shares,
-            class_gram=None if self.class_gram is None else triangle_of(square(self.class_gram)[np.ix_(places, places)]),
-        )
+        taken: dict[str, Any] = {
+            "gram": triangle_of(square(self.gram)[np.ix_(places, places)]),
+            "targets": [self.targets[place] for place in places],
+            "class_means": [[means[place] for place in places] for means in self.class_means],
+        }
+        if self.class_gram is not None:
+            taken["class_gram"] = triangle_of(square(self.class_gram)[np.ix_(places, places)])
+        return replace(self, **taken)
 
 
 def square(triangle: list[list[float]]) -> Array:
@@ -124,44 +118,46 @@ def triangle_of(matrix: Array) -> list[list[float]]:
     return [row[: place + 1] for place, row in enumerate(matrix.tolist())]
 
 
-# ------------------------------------------------------------------------------------------------------------------ rules
+# ------------------------------------------------------------------------------------------------------------- conditions
 
 
-def rules_of_panel(panel: Panel) -> Iterator[tuple[bool, str]]:
-    """Yield conditions that must hold, each with the fault if it does not."""
-    yield from _rules_of_names(panel)
-    yield from _rules_of_sizes(panel)
-    yield from _rules_of_columns(panel)
-    if panel.cross_products is not None:
-        yield from _rules_of_products(panel, panel.cross_products)
+def conditions_of(panel: Panel) -> Iterator[tuple[bool, str]]:
+    """Yield conditions that must hold, each with the fault if it does not; later ones rely on those before.
+
+    They are those of names, kinds and lengths, without which some method would fail. Numbers are taken as they are: the hash
+    tells whether they are those that were written.
+    """
+    yield from _conditions_of_names(panel)
+    yield bool(panel.rules), "there is no rule"
+    sizes, ends = panel.sizes, panel.ends
+    yield all(a < b for a, b in pairwise([0, *sizes])), "the sizes of the rules are not in ascending order from 1"
+    yield all(a < b for a, b in pairwise([0, *ends])), "a larger size has not more features"
+    yield ends[-1] == len(panel.features), f"the largest rule has {ends[-1]} weights for {len(panel.features)} features"
+    yield panel.k in sizes, f"k is {str(panel.k)[:20]}, for which there is no rule"
+    for what, values, shape in _shapes_of(panel):
+        yield _has_shape(values, shape), f"{what} is not {' x '.join(map(str, shape))}"
+    n = len(panel.features) + len(panel.substitutes)
+    products = panel.cross_products
+    for triangle in () if products is None else (products.gram, products.class_gram or products.gram):
+        yield [len(row) for row in triangle] == list(range(1, n + 1)), f"gram is no triangle of {n} columns"
 
 
-def _rules_of_names(panel: Panel) -> Iterator[tuple[bool, str]]:
+def _conditions_of_names(panel: Panel) -> Iterator[tuple[bool, str]]:
     is_labelled = panel.task == "classification"
+    classes = panel.classes or []
+    yield panel.transform in ("none", "log1p"), f"transform={str(panel.transform)[:20]!r} is neither 'none' nor 'log1p'"
     yield is_labelled == (panel.classes is not None), f"a {panel.task} {'needs' if is_labelled else 'has no'} classes"
-    yield len(panel.targets) > 0, "targets is empty"
-    if panel.classes is not None:
-        yield len(panel.classes) > 1, f"{len(panel.classes)} classes, but a rule needs two"
-        yield len(panel.targets) == 1, f"{len(panel.targets)} targets with classes, but there is one"
-    groups = {
-        "features and substitutes": panel.features + panel.substitutes,
-        "classes": panel.classes or [],
-        "targets": panel.targets,
-    }
-    for what, names in groups.items():
-        for name in names:
+    yield len(classes) > 1 or not is_labelled, f"{len(classes)} classes, but a rule needs two"
+    yield bool(panel.targets), "targets is empty"
+    yield len(panel.targets) == 1 or not is_labelled, f"{len(panel.targets)} targets with classes, but there is one"
+    kinds = {type(label) for label in classes}
+    yield len(kinds) < 2 and kinds <= {str, int, float, bool}, "classes are not all texts, or all numbers"
+    named = {"features and substitutes": panel.features + panel.substitutes, "classes": classes, "targets": panel.targets}
+    for what, names in named.items():
+        for name in map(str, names):
             fault = fault_of_name(name)
             yield not fault, f"a name among {what} {fault}"
         yield len(set(names)) == len(names), f"{what} have a name twice"
-    replaced = {*panel.replaced, *(name for name in panel.replaced.values() if name is not None)}
-    yield not any(map(fault_of_name, replaced)), "a name in replaced is not a name"
-    yield _is_flat(panel.provenance, MOST_LEVELS), f"provenance has more than {MOST_LEVELS} levels"
-
-
-def _is_flat(value: Any, n_levels: int) -> bool:
-    """Return whether lists and records are not nested more deeply."""
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else None
-    return parts is None or (n_levels > 0 and all(_is_flat(part, n_levels - 1) for part in parts))
 
 
 def fault_of_name(name: str) -> str | None:
@@ -181,62 +177,28 @@ def fault_of_name(name: str) -> str | None:
     return None
 
 
-def _rules_of_sizes(panel: Panel) -> Iterator[tuple[bool, str]]:
-    n_classes = len(panel.classes or [])
-    n_values = len(panel.targets) if panel.classes is None else 1 if n_classes == 2 else n_classes
-    yield bool(panel.rules), "there is no rule"
-    sizes, ends = [rule.k for rule in panel.rules], [len(rule.weights) for rule in panel.rules]
-    yield (
-        sizes[0] >= 1 and all(a < b for a, b in pairwise(sizes)),
-        "the sizes of the rules are not in ascending order from 1",
-    )
-    yield ends[0] >= 1 and all(a < b for a, b in pairwise(ends)), "a larger size has not more features"
-    yield ends[-1] == len(panel.features), f"the largest rule has {ends[-1]} weights for {len(panel.features)} features"
-    yield panel.k in sizes, f"k is {str(panel.k)[:20]}, for which there is no rule"
-    n_missing = len(panel.replaced)
-    yield all(a <= b + n_missing for a, b in zip(sizes, ends, strict=True)), "a size exceeds the number of its features"
-    for rule in panel.rules:
-        what = f"the rule of k = {rule.k}"
-        yield all(len(row) == n_values for row in rule.weights), f"{what} has not {n_values} weights for each feature"
-        yield len(rule.intercept) == n_values, f"{what} has not {n_values} intercepts"
-        n_finite = sum(value is not None for value in rule.intercept)
-        yield n_finite == n_values or (n_values > 2 and n_finite > 1), f"{what} lacks intercepts"
-        yield 0.0 <= rule.doubt <= 1.0, f"{what} has a doubt outside 0 to 1"
-        yield rule.slope >= 0.0, f"{what} has a negative slope"
-        yield rule.farthest is None or rule.farthest >= 0.0, f"{what} has a negative distance"
-
-
-def _rules_of_columns(panel: Panel) -> Iterator[tuple[bool, str]]:
-    n = len(panel.features) + len(panel.substitutes)
-    for name, values in vars(panel.columns).items():
-        yield len(values) == n, f"columns has {len(values)} entries in {name} for {n} features and substitutes"
-    columns = panel.columns
-    yield all(value > 0.0 for value in columns.divisor), "a divisor is not above 0"
-    yield all(value >= 0.0 for value in columns.deviation), "a deviation is negative"
-    yield all(a <= b for a, b in zip(columns.minimum, columns.maximum, strict=True)), "a minimum exceeds its maximum"
-
-
-def _rules_of_products(panel: Panel, products: CrossProducts) -> Iterator[tuple[bool, str]]:
-    n = len(panel.features) + len(panel.substitutes)
-    n_classes = len(panel.classes or [])
+def _shapes_of(panel: Panel) -> Iterator[tuple[str, list[Any], tuple[int, ...]]]:
+    """Yield every list of numbers, and the shape that it has to have."""
+    n, n_classes = len(panel.features) + len(panel.substitutes), len(panel.classes or [])
     n_targets = n_classes or len(panel.targets)
-    yield n <= MOST_CROSSED, f"{n} columns of cross-products are too many"
-    for name in ("gram", "class_gram"):
-        triangle: list[list[float]] | None = getattr(products, name)
-        is_right = triangle is None or [len(row) for row in triangle] == list(range(1, n + 1))
-        yield is_right, f"{name} is no triangle of {n} columns"
-    yield _has_shape(products.targets, n, n_targets), f"targets of the cross-products are not {n} x {n_targets}"
-    yield len(products.target_means) == n_targets, f"target_means has not {n_targets} entries"
-    yield len(products.target_factors) == n_targets, f"target_factors has not {n_targets} entries"
-    yield all(value > 0.0 for value in products.target_factors), "a target has a factor of 0"
-    yield products.ridge >= 0.0, "the ridge is negative"
-    yield _has_shape(products.class_means, n_classes, n), f"class_means is not {n_classes} x {n}"
-    for name in ("class_sizes", "class_shares"):
-        values: list[float] = getattr(products, name)
-        yield len(values) == n_classes and all(value >= 0.0 for value in values), f"{name} has not {n_classes} shares"
-        yield not n_classes or sum(values) > 0.0, f"{name} are all 0"
-    yield not n_classes or abs(sum(products.class_shares) - 1.0) < 1e-6, "class_shares do not add up to 1"
+    n_values = 1 if n_classes == 2 else n_targets
+    for name, values in vars(panel.columns).items():
+        yield f"{name} of the columns", values, (n,)
+    for rule in panel.rules:
+        yield f"weights of k = {rule.k}", rule.weights, (len(rule.weights), n_values)
+        yield f"intercept of k = {rule.k}", rule.intercept, (n_values,)
+    if panel.cross_products is not None:
+        shapes = {
+            "targets": (n, n_targets),
+            "target_means": (n_targets,),
+            "target_factors": (n_targets,),
+            "class_means": (n_classes, n),
+            "class_sizes": (n_classes,),
+            "class_shares": (n_classes,),
+        }
+        for name, shape in shapes.items():
+            yield f"{name} of the cross-products", getattr(panel.cross_products, name), shape
 
 
-def _has_shape(table: list[list[float]], n_rows: int, n_columns: int) -> bool:
-    return len(table) == n_rows and all(len(row) == n_columns for row in table)
+def _has_shape(values: list[Any], shape: tuple[int, ...]) -> bool:
+    return len(values) == shape[0] and (len(shape) == 1 or all(len(row) == shape[1] for row in values))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from l20fs.prediction.calibration import TIMIDITY
+from l20fs.prediction.calibration import SOFT_FACTOR
 from l20fs.typing import Array
 
 if TYPE_CHECKING:
@@ -33,18 +33,20 @@ def _escaped(letter: str, *, only_ascii: bool) -> str:
 
 # --------------------------------------------------------------------------------------------------------------------- R
 
-R_HEAD = """\
+R_VALUES = """\
 # Made by l20fs {version} from the panel with the sha256 {sha256}. Needs base R alone.
 # predict_panel(X): X is a data frame or a matrix with one row per sample and the columns named in `features`.
 predict_panel <- function(X) {{
   features <- {features}
-  weights <- matrix({weights}, nrow = {n_features}, byrow = TRUE)
+  weights <- matrix({weights}, nrow = length(features), byrow = TRUE)
   intercept <- {intercept}
   if (!is.matrix(X)) X <- as.data.frame(X)
   missing <- setdiff(features, colnames(X))
   if (length(missing)) stop("X lacks the columns ", paste(missing, collapse = ", "))
   x <- as.matrix(X[, features, drop = FALSE])
   if (!is.numeric(x) || any(!is.finite(x))) stop("X has values that are missing or no finite numbers.")
+{logarithm}  values <- sweep(x %*% weights, 2, intercept, "+")
+  if (any(!is.finite(values[, is.finite(intercept)]))) stop("X has values that are too large.")
 """
 
 R_LOGARITHM = """\
@@ -52,65 +54,56 @@ R_LOGARITHM = """\
   x <- log1p(x)
 """
 
-R_VALUES = """\
-  values <- sweep(x %*% weights, 2, intercept, "+")
-  if (any(!is.finite(values[, is.finite(intercept)]))) stop("X has values that are too large.")
-"""
-
 R_CLASSES = """\
   classes <- {classes}
-{two}  predicted <- classes[apply(values, 1, which.max)]
+  if (ncol(values) == 1) values <- cbind(-values / 2, values / 2)
+  predicted <- classes[apply(values, 1, which.max)]
   softmax <- function(scores) {{
     powers <- exp(scores - apply(scores, 1, max))
     powers / rowSums(powers)
   }}
   scores <- {slope} * values
-  probabilities <- (1 - {doubt}) * softmax(scores) + {doubt} * softmax({timidity} * scores)
+  probabilities <- (1 - {doubt}) * softmax(scores) + {doubt} * softmax({soft_factor} * scores)
   dimnames(probabilities) <- list(rownames(x), classes)
   list(predicted = predicted, probabilities = probabilities)
 }}
 """
 
-R_TWO = "  values <- cbind(-values / 2, values / 2)\n"
-
 R_NUMBERS = """\
   dimnames(values) <- list(rownames(x), {targets})
-  {result}
+  if (ncol(values) == 1) values[, 1] else values
 }}
 """
 
 
 def r_function(panel: Panel, k: int | None) -> str:
     """Return the text of :meth:`l20fs.Panel.to_r`."""
-    rule, features = panel.rule_for(k), panel.features_for(k)
-    text = R_HEAD.format(
+    rule = panel.rule_for(k)
+    text = R_VALUES.format(
         version=_word(panel.versions.get("l20fs", "")),
         sha256=panel.sha256,
-        features=_r_texts(features),
-        weights=_r_vector(map(_number, rule.weights.ravel())),
-        n_features=len(features),
-        intercept=_r_vector(map(_number, rule.intercept)),
+        features=_r_vector(panel.features_for(k)),
+        weights=_r_vector(rule.weights.ravel().tolist()),
+        intercept=_r_vector(rule.intercept.tolist()),
+        logarithm=R_LOGARITHM if panel.transform == "log1p" else "",
     )
-    text += (R_LOGARITHM if panel.transform == "log1p" else "") + R_VALUES
     if panel.classes is None:
-        result = "values" if len(panel.targets) > 1 else "values[, 1]"
-        return text + R_NUMBERS.format(targets=_r_texts(panel.targets), result=result)
-    slope, doubt = panel.calibration_for(k)
+        return text + R_NUMBERS.format(targets=_r_vector(panel.targets))
+    slope, doubt = map(_number, panel.calibration_for(k))
     return text + R_CLASSES.format(
-        classes=_r_texts(panel.classes),
-        two=R_TWO if len(rule.intercept) == 1 else "",
-        slope=_number(slope),
-        doubt=_number(doubt),
-        timidity=_number(TIMIDITY),
+        classes=_r_vector(panel.classes), slope=slope, doubt=doubt, soft_factor=_number(SOFT_FACTOR)
     )
 
 
-def _r_texts(names: Sequence[str]) -> str:
-    return _r_vector(quoted_text(name, only_ascii=True) for name in names)
+def _r_vector(values: Iterable[Any]) -> str:
+    """Return texts, numbers, or TRUE and FALSE."""
+    return "c(" + ",\n    ".join(map(_r_value, values)) + ")"
 
 
-def _r_vector(parts: Iterable[str]) -> str:
-    return "c(" + ",\n    ".join(parts) + ")"
+def _r_value(value: Any) -> str:
+    if isinstance(value, str):
+        return quoted_text(value, only_ascii=True)
+    return str(value).upper() if isinstance(value, bool) else _number(value) if isinstance(value, float) else str(value)
 
 
 def _number(value: float) -> str:
@@ -135,7 +128,7 @@ def formula(panel: Panel, k: int | None) -> str:
     if panel.classes is None:
         columns = zip(panel.targets, rule.weights.T, rule.intercept, strict=True)
         return "\n".join([*lines, *(f"y[{quoted_text(name)}] = {_sum(names, w, b)}" for name, w, b in columns)]) + "\n"
-    classes = [quoted_text(name) for name in panel.classes]
+    classes = [quoted_text(label) if isinstance(label, str) else repr(label) for label in panel.classes]
     if len(rule.intercept) == 1:
         lines += [f"score[{classes[1]}] = ({_sum(names, rule.weights[:, 0], rule.intercept[0])}) / 2"]
         lines += [f"score[{classes[0]}] = -score[{classes[1]}]"]
@@ -146,10 +139,10 @@ def formula(panel: Panel, k: int | None) -> str:
     absent = [name for name, b in zip(classes, rule.intercept, strict=False) if b == float("-inf")]
     present = [name for name in classes if name not in absent]
     lines += ["# The class of the largest score is predicted."]
-    for kind, factor in (("sure", slope), ("timid", TIMIDITY * slope)):
+    for kind, factor in (("sharp", slope), ("soft", SOFT_FACTOR * slope)):
         lines += [f"{kind}[{name}] = exp({_number(factor)} * score[{name}])" for name in present]
         lines += [f"{kind}_total = " + " + ".join(f"{kind}[{name}]" for name in present)]
-    shares = f"{_number(1.0 - doubt)} * sure[{{0}}] / sure_total + {_number(doubt)} * timid[{{0}}] / timid_total"
+    shares = f"{_number(1.0 - doubt)} * sharp[{{0}}] / sharp_total + {_number(doubt)} * soft[{{0}}] / soft_total"
     lines += [f"probability[{name}] = " + shares.replace("{0}", name) for name in present]
     lines += [f"probability[{name}] = 0" for name in absent]
     return "\n".join(lines) + "\n"

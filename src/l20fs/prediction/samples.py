@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,18 +21,17 @@ def column_names(X: Any) -> dict[str, Any] | None:
     >>> column_names({"TP53": [1.0], 7157: [2.0]}), column_names(np.eye(2))
     ({'TP53': 'TP53', '7157': 7157}, None)
     """
-    names = list(X) if isinstance(X, Mapping) else list(X.columns) if hasattr(X, "columns") else None
+    names = X if isinstance(X, Mapping) else getattr(X, "columns", None)
     return None if names is None else {str(name): name for name in names}
 
 
-def read_columns(X: Any, features: Sequence[str], transform: str, *, keep_missing: bool = False) -> Array:
-    """Return the values of the features after the transformation, (n_samples, n_features), NaN where one is missing.
+def read_columns(X: Any, features: Sequence[str], *, keep_missing: bool = False) -> Array:
+    """Return the values of the features as they are given, (n_samples, n_features), NaN where one is missing.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features), mapping of names to columns, or table with columns
     features : sequence of str
-    transform : {"none", "log1p"}
     keep_missing : bool
         Whether features that a named X lacks are NaN for all samples, and not refused.
     """
@@ -45,7 +44,37 @@ def read_columns(X: Any, features: Sequence[str], transform: str, *, keep_missin
             f"Feature {features[place]!r} of sample {sample} is infinite ({is_infinite.sum()} such values). Give finite "
             "numbers, and NaN for a missing value."
         )
-    return _transformed(values, features, transform)
+    return values
+
+
+def transformed(values: Array, features: Sequence[str], transform: str) -> Array:
+    """Return the values of the features after the transformation of a panel, "none" or "log1p"."""
+    if transform == "none":
+        return values
+    is_low = values < 0.0
+    if is_low.any():
+        sample, place = np.argwhere(is_low)[0]
+        raise PanelError(
+            f"Feature {features[place]!r} of sample {sample} is {values[sample, place]:g}, but the panel takes log(1 + x), "
+            "and was trained on values from 0. Give raw values, not logarithms."
+        )
+    return np.log1p(values)
+
+
+def in_patterns(is_there: Array) -> Iterator[tuple[Array, Array]]:
+    """Yield the samples with the same values there, and the mask of these values; samples without any come first.
+
+    Examples
+    --------
+    >>> [(samples.tolist(), there.tolist()) for samples, there in in_patterns(np.array([[True], [False], [True]]))]
+    [([1], [False]), ([0, 2], [True])]
+    """
+    if is_there.all():
+        yield np.arange(len(is_there)), np.ones(is_there.shape[1], dtype=bool)
+        return
+    patterns, pattern_of = np.unique(is_there, axis=0, return_inverse=True)
+    for number, pattern in enumerate(patterns):
+        yield np.flatnonzero(pattern_of.ravel() == number), pattern
 
 
 def _of_array(X: Any, features: Sequence[str]) -> Array:
@@ -85,27 +114,12 @@ def _as_numbers(values: Any, what: str) -> Array:
     if isinstance(values, np.ma.MaskedArray):
         values = np.ma.filled(values.astype(np.float64), np.nan)
     found = np.asarray(values)
-    if found.dtype.kind in "biuf":
-        return found.astype(np.float64)
-    if found.dtype.kind == "O":
-        try:
-            if not any(isinstance(value, str | bytes | complex) for value in found.flat):
-                return found.astype(np.float64)
-        except (TypeError, ValueError):
-            pass
-    example = next((value for value in found.flat if isinstance(value, str | bytes | complex)), None)
-    shown = "" if example is None else f", such as {str(example)[:40]!r}"
+    is_plain = found.dtype.kind in "biuf"
+    texts = [] if is_plain else [value for value in found.flat if isinstance(value, str | bytes | complex)]
+    try:
+        if is_plain or (found.dtype.kind == "O" and not texts):
+            return found.astype(np.float64)
+    except (TypeError, ValueError):
+        pass
+    shown = f", such as {str(texts[0])[:40]!r}" if texts else ""
     raise PanelError(f"{what} holds what is no number{shown}. Give numbers, and NaN for a missing value.")
-
-
-def _transformed(values: Array, features: Sequence[str], transform: str) -> Array:
-    if transform == "none":
-        return values
-    is_low = values < 0.0
-    if is_low.any():
-        sample, place = np.argwhere(is_low)[0]
-        raise PanelError(
-            f"Feature {features[place]!r} of sample {sample} is {values[sample, place]:g}, but the panel takes log(1 + x), "
-            "and was trained on values from 0. Give raw values, not logarithms."
-        )
-    return np.log1p(values)

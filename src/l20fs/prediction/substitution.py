@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -21,15 +22,6 @@ from l20fs.typing import Array
 
 #: A column of which a smaller share of its squared norm is left beside the others adds nothing to them.
 LEAST_REMAINDER = 1e-10
-#: Rounding makes an eigenvalue of zero negative by this share of the sum of all, at most.
-NEGATIVE_BY_ROUNDING = 1e-8
-
-
-class Replacement(NamedTuple):
-    """Columns of a rule without missing features, and the substitute of each missing one, None where there is none."""
-
-    places: list[int]
-    substitute_of: dict[int, int | None]
 
 
 class NormalEquations:
@@ -53,19 +45,7 @@ class NormalEquations:
         within = (gram - (means.T * sizes) @ means) / sizes.sum()
         return ClassScatter(means, within, _numbers(products.class_shares), products.fit_intercept)
 
-    def are_of_samples(self) -> bool:
-        """Return whether there can be samples with these cross-products: no sum of squares is negative."""
-        products = self._products
-        grams = [self._gram, *([] if products.class_gram is None else [square(products.class_gram)])]
-        with np.errstate(all="ignore"):
-            within = [] if self.scatter is None else [self.scatter.within * sum(products.class_sizes)]
-            least = -NEGATIVE_BY_ROUNDING * float(np.abs(np.diagonal(grams[-1])).sum())
-            try:
-                return all(np.linalg.eigvalsh(matrix)[0] >= least for matrix in grams + within)
-            except np.linalg.LinAlgError:  # of numbers that overflow
-                return False
-
-    def rule_on(self, places: Sequence[int]) -> LinearRule:
+    def rule_on(self, places: Sequence[int] | Array) -> LinearRule:
         """Return the rule on some columns, in units of X."""
         with np.errstate(over="ignore", invalid="ignore"):
             rule = self._solve(np.array(places, dtype=np.intp))
@@ -84,8 +64,13 @@ class NormalEquations:
         weights = weights / self._divisor[chosen, None]
         return LinearRule(chosen, weights, intercept - self._centre[chosen] @ weights)
 
-    def replace(self, kept: Sequence[int], missing: Sequence[int], candidates: Sequence[int]) -> Replacement:
-        """Add to the kept columns as many of the candidates as are missing, each the one that lowers the loss most."""
+    def replace(
+        self, kept: Sequence[int], missing: Sequence[int], candidates: Sequence[int]
+    ) -> tuple[list[int], dict[int, int | None]]:
+        """Add to the kept columns as many of the candidates as are missing, each the one that lowers the loss most.
+
+        Return the columns, and the substitute of each missing one, None where there is none.
+        """
         places, left = list(kept), list(candidates)
         while left and len(places) < len(kept) + len(missing):
             gains = self._gains(places, left)
@@ -93,7 +78,7 @@ class NormalEquations:
             if gains[best] <= 0.0:
                 break
             places.append(left.pop(best))
-        return Replacement(places, self._pair(missing, places[len(kept) :]))
+        return places, self._pair(missing, places[len(kept) :])
 
     def _gains(self, places: list[int], candidates: list[int]) -> Array:
         """Return how much each candidate lowers twice the loss of least squares on ``places``."""
@@ -103,10 +88,10 @@ class NormalEquations:
         solved = np.linalg.lstsq(system, np.hstack([between, self._targets[places]]), rcond=None)[0]
         along, weights = solved[:, : len(candidates)], solved[:, len(candidates) :]
         energy = gram[candidates, candidates] + ridge
-        room = energy - np.einsum("ij,ij->j", between, along)
+        residual = energy - np.einsum("ij,ij->j", between, along)
         left = self._targets[candidates] - between.T @ weights
-        has_room = room > LEAST_REMAINDER * energy
-        return np.where(has_room, np.square(left).sum(axis=1) / np.where(has_room, room, 1.0), 0.0)
+        is_new = residual > LEAST_REMAINDER * energy
+        return np.where(is_new, np.square(left).sum(axis=1) / np.where(is_new, residual, 1.0), 0.0)
 
     def _pair(self, missing: Sequence[int], added: Sequence[int]) -> dict[int, int | None]:
         """Pair missing columns with those that were added, the most alike first."""
@@ -114,13 +99,9 @@ class NormalEquations:
         norms = np.where(norms > 0.0, norms, 1.0)
         alike = np.abs(self._gram / norms[:, None] / norms)
         pairs: dict[int, int | None] = dict.fromkeys(missing)
-        free = list(added)
-        for one, other in sorted(
-            ((one, other) for one in missing for other in added), key=lambda pair: (-alike[pair], missing.index(pair[0]))
-        ):
-            if pairs[one] is None and other in free:
+        for one, other in sorted(product(missing, added), key=lambda pair: -alike[pair]):
+            if pairs[one] is None and other not in pairs.values():
                 pairs[one] = other
-                free.remove(other)
         return pairs
 
 

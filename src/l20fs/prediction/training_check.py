@@ -9,7 +9,8 @@ import numpy as np
 
 from l20fs.prediction.discriminant import ClassScatter
 from l20fs.prediction.panel_records import Columns
-from l20fs.text import counted, listed
+from l20fs.prediction.samples import transformed
+from l20fs.text import MOST, counted, listed
 from l20fs.typing import Array
 
 #: A value is outside the training range if it exceeds the minimum or maximum by more than this share of their difference.
@@ -36,12 +37,15 @@ class TrainingCheck:
         whole deviations), over the features that are there; NaN if none is.
     limit : float or None
         Distance that one of a hundred training samples exceeded; None if there were too few samples to say.
+    ranges : dict of str to (float, float)
+        Smallest and largest value of each feature in training, as they were given.
     """
 
     missing: list[list[str]]
     outside: list[list[tuple[str, float]]]
     distance: Array
     limit: float | None
+    ranges: dict[str, tuple[float, float]]
 
     def __len__(self) -> int:
         return len(self.missing)
@@ -54,55 +58,61 @@ class TrainingCheck:
     @property
     def is_unusual(self) -> Array:
         """Mask of the samples with anything to tell."""
-        return self.is_far | np.array([bool(a or b) for a, b in zip(self.missing, self.outside, strict=True)], dtype=bool)
+        return np.array([note != "" for note in self.notes()], dtype=bool)
 
     def notes(self, far: str = "far from all classes") -> list[str]:
         """Return one line per sample, empty if nothing is outside the training data.
 
         Examples
         --------
-        >>> TrainingCheck([["MYC"]], [[("TP53", 9.5)]], np.array([8.0]), 2.0).notes()
-        ["1 feature missing ('MYC'); 1 value out of range ('TP53' = 9.5); far from all classes"]
+        >>> check = TrainingCheck([["MYC"]], [[("TP53", 9.5)]], np.array([8.0]), 2.0, {"TP53": (1.0, 8.0)})
+        >>> check.notes()
+        ["1 feature missing ('MYC'); 1 value outside the training range: TP53 9.5 (training 1 to 8); far from all classes"]
         """
         lines = []
         for missing, outside, is_far in zip(self.missing, self.outside, self.is_far, strict=True):
             parts = [f"{counted(len(missing), 'feature')} missing ({listed(missing)})"] if missing else []
             if outside:
-                shown = ", ".join(f"{name!r} = {value:g}" for name, value in outside[:5])
-                more = f" and {len(outside) - 5} more" if len(outside) > 5 else ""
-                parts.append(f"{counted(len(outside), 'value')} out of range ({shown}{more})")
+                shown = ", ".join(self._named(*each) for each in outside[:MOST])
+                more = f" and {len(outside) - MOST} more" if len(outside) > MOST else ""
+                parts.append(f"{counted(len(outside), 'value')} outside the training range: {shown}{more}")
             lines.append("; ".join([*parts, far] if is_far else parts))
         return lines
 
+    def _named(self, name: str, value: float) -> str:
+        low, high = self.ranges[name]
+        return f"{name} {value:.4g} (training {low:.4g} to {high:.4g})"
+
 
 def check_samples(
-    values: Array,
     given: Array,
     features: Sequence[str],
-    *,
-    minimum: Array,
-    maximum: Array,
-    centres: Array,
-    spread: Array,
+    transform: str,
+    columns: Columns,
+    scatter: ClassScatter | None,
     limit: float | None,
 ) -> TrainingCheck:
-    """Compare transformed values, (n_samples, n_features) with NaN, with the measures of the training samples.
-
-    ``given`` are the values before the transformation, which are named; ``centres`` (n_classes, n_features) and ``spread``
-    (n_features,) are in units of ``values``.
-    """
+    """Compare samples, (n_samples, n_features) with NaN, with the measures of the first of the columns in training."""
+    n, values = len(features), transformed(given, features, transform)
+    minimum, maximum = (np.array(ends[:n], dtype=np.float64) for ends in (columns.minimum, columns.maximum))
     margin = MARGIN * maximum - MARGIN * minimum
     # A constant feature has no range: rounding must not put its own value outside.
     margin = np.maximum(margin, 1e-9 * np.maximum(np.abs(minimum), np.abs(maximum)))
     is_outside = (values < minimum - margin) | (values > maximum + margin)
+    centres, spread = centres_of(columns, scatter)
+    if scatter is not None:
+        centres = centres[scatter.shares > 0.0]
+    ends = np.column_stack([minimum, maximum])
+    ends = np.expm1(ends) if transform == "log1p" else ends
     return TrainingCheck(
         missing=[[features[place] for place in np.flatnonzero(row).tolist()] for row in np.isnan(values)],
         outside=[
             [(features[place], float(sample[place])) for place in np.flatnonzero(row).tolist()]
             for row, sample in zip(is_outside, given, strict=True)
         ],
-        distance=nearest(values, centres, spread),
+        distance=nearest(values, centres[:, :n], spread[:n]),
         limit=limit,
+        ranges=dict(zip(features, map(tuple, ends.tolist()), strict=True)),
     )
 
 
@@ -143,7 +153,7 @@ def centres_of(columns: Columns, scatter: ClassScatter | None) -> tuple[Array, A
 def farthest_by_size(
     columns: Iterable[Array], codes: Array, centres: Array, sizes: Array, weights: Array, spread: Array, ends: Sequence[int]
 ) -> list[float | None]:
-    """Return the 99 % quantile of the distance of training samples to their own class without them, for several sizes.
+    """Return the 99 % quantile of the distance of training samples to their own class without them, for ascending sizes.
 
     ``columns`` are the values of the features, one by one. Leaving sample i out of the mean of its class multiplies its
     distance by ``size / (size - weight)``. Samples that are alone in their class are left out.
@@ -154,11 +164,11 @@ def farthest_by_size(
         return [None] * len(ends)
     factor = own[usable] / (own - weights)[usable]
     sums, n_used = np.zeros(len(factor)), 0
-    found: dict[int, float | None] = {}
+    found: list[float | None] = []
     for place, values in enumerate(columns):
         if spread[place] > 0.0:
             sums += np.square((values[usable] - centres[codes[usable], place]) * factor / spread[place])
             n_used += 1
         if place + 1 in ends:
-            found[place + 1] = float(np.quantile(sums / n_used, QUANTILE)) if n_used else None
-    return [found[end] for end in ends]
+            found.append(float(np.quantile(sums / n_used, QUANTILE)) if n_used else None)
+    return found

@@ -93,6 +93,7 @@ def read_table(
     task: Task = "auto",
     need_labels: bool = True,
     needed: Collection[str] | None = None,
+    substitutes: Collection[str] = (),
     labels_sheet: str | None = None,
     encoding: str | None = None,
     decimal: Decimal | None = None,
@@ -148,6 +149,8 @@ def read_table(
     needed : collection of str, optional
         Names of the features to read, at least one of which must be there. All other columns, also of text, are left out;
         values may be missing (NaN), and labels may be of any kind.
+    substitutes : collection of str, default=()
+        Names of features that can replace those that are needed; they are read as well.
     labels_sheet : str, optional
         Sheet of ``labels``, if that is a workbook, instead of the first one that fits.
     encoding : str, optional
@@ -197,8 +200,8 @@ def read_table(
     '1 feature name looks like a date'
     """
     options = locals()  # exactly the parameters: each of them is a field of Request
-    names = None if needed is None else frozenset(needed)
-    request = Request(**options | {"file": Path(file), "labels": labels and Path(labels), "needed": names})
+    names = {"needed": None if needed is None else frozenset([*needed, *substitutes]), "substitutes": frozenset(substitutes)}
+    request = Request(**options | {"file": Path(file), "labels": labels and Path(labels)} | names)
     try:
         return _read(request)
     except MemoryError as error:

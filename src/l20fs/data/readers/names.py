@@ -121,7 +121,7 @@ def near_names(missing: Sequence[str], present: Iterable[str]) -> str:
 
 def no_feature(present: Sequence[str], request: Request, hint: str = "") -> DataError:
     """Return the error for a table with none of the requested features."""
-    wanted = sorted(request.needed or ())
+    wanted = sorted((request.needed or frozenset()) - request.substitutes)
     hint = hint or near_names(wanted, present).strip()
     return DataError(
         f"{request.name}: none of the {len(wanted)} features that are needed is there ({listed(wanted)}); it has "

@@ -183,6 +183,8 @@ class Request:
     need_labels: bool = True
     #: The features that a panel needs, whose values may be missing; None: all.
     needed: frozenset[str] | None = None
+    #: Those of them that can replace others.
+    substitutes: frozenset[str] = frozenset()
     labels_sheet: str | None = None
     encoding: str | None = None
     decimal: Decimal | None = None

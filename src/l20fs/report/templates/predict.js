@@ -5,7 +5,7 @@ function startPrediction(report, rules, named) {
   const isRegression = report.task === "regression";
   const outputs = isRegression ? report.targets : report.classes;
   const MOST_ROWS = 200;
-  const TIMIDITY = 0.25; // what scores are multiplied by where the rule is in doubt, as in l20fs.prediction.calibration
+  const SOFT_FACTOR = 0.25; // what scores are multiplied by for the soft part, as in l20fs.prediction.calibration
   const MARGIN = 0.1; // a value is out of range if it is beyond by more than this share of the range, as in l20fs predict
   let k = 0;
 
@@ -34,8 +34,8 @@ function startPrediction(report, rules, named) {
   function probabilitiesOf(values) {
     const perClass = nValues === 1 ? [-0.5 * values[0], 0.5 * values[0]] : values;
     const scores = perClass.map((value) => slope[k - 1] * value);
-    const timid = softmax(scores.map((score) => TIMIDITY * score));
-    return softmax(scores).map((sure, c) => (1 - doubt[k - 1]) * sure + doubt[k - 1] * timid[c]);
+    const soft = softmax(scores.map((score) => SOFT_FACTOR * score));
+    return softmax(scores).map((sharp, c) => (1 - doubt[k - 1]) * sharp + doubt[k - 1] * soft[c]);
   }
 
   function softmax(scores) {
