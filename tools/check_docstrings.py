@@ -127,7 +127,9 @@ def skipped_checks(obj: Any) -> set[str]:
         is_inherited = "__init__" not in vars(obj) and bool(documented_bases(obj))
         return {"PR01"} if is_record(obj) or is_inherited else set()
     # A method is shown by the Examples of its class; a property has neither parameters nor Returns.
-    return {"EX01"} if isinstance(obj, property) or "." in obj.__qualname__ else set()
+    skipped = {"EX01"} if isinstance(obj, property) or "." in obj.__qualname__ else set()
+    # What a walk yields is for the driver; the Returns section says what it ends with.
+    return skipped | {"YD01"} if inspect.isgeneratorfunction(obj) else skipped
 
 
 def documented_bases(cls: type) -> list[type]:

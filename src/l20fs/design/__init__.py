@@ -1,4 +1,4 @@
-"""X~, the centred and scaled features, wherever X is: the only room of the package that touches X.
+"""X~, the centred and scaled features, wherever X is: the room that multiplies with X.
 
 :mod:`~l20fs.design.matrix` has the operations of a container of X, each for many rows of sample weights at once;
 :mod:`~l20fs.design.standardised` the columns of one problem; :mod:`~l20fs.design.driver` answers what solvers ask for.

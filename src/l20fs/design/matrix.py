@@ -150,7 +150,7 @@ class Matrix(ABC):
 
     @cached_property
     def shift_there(self) -> Any:
-        """What was subtracted from X, where V is."""
+        """The shift that was subtracted from X, where V is."""
         return self.place.send(self.shift)
 
     def put(self, weights: Array | None) -> Any:

@@ -487,7 +487,18 @@ class L20Selector(PathSelector):
             )
 
     def most_rows(self, n_features: int) -> int:
-        """Return how many features a path has at most, as far as the parameters tell."""
+        """Return how many features a path has at most, as far as the parameters tell.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of features of X.
+
+        Returns
+        -------
+        int
+            The number.
+        """
         size = self.n_features_to_select
         return max(DEFAULT_N_FEATURES if size is None else self._n_wanted(size, n_features), self.max_features or 1)
 

@@ -6,8 +6,7 @@ All other modules use the standard only. An array stays on its device: :meth:`Pl
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any, cast
+from typing import Any
 
 import array_api_compat as xpc
 import numpy as np
@@ -71,8 +70,6 @@ class Place:
         self.is_host = self.xp is np
         self.device: Any = None if self.is_host else xpc.device(like)
         self._is_torch, self._is_cupy = xpc.is_torch_array(like), xpc.is_cupy_array(like)
-        #: Whether it is a tensor of torch on a GPU of NVIDIA.
-        self.is_cuda = self._is_torch and bool(like.is_cuda)
 
     def send(self, values: Array, dtype: Any = None) -> Any:
         """Return a copy of a NumPy array on the device."""
@@ -125,18 +122,6 @@ class Place:
         if self._is_cupy:
             return np.sort(self.fetch(self.xp.argpartition(-vector, n - 1)[:n]))
         return np.sort(self.fetch(self.xp.argsort(-vector)[:n]))
-
-    def chosen(self) -> AbstractContextManager[Any]:
-        """Compute on this device within a new thread, where CuPy would compute on the first one."""
-        return cast(Any, self.device) if self._is_cupy else nullcontext()
-
-    def free_memory(self) -> int | None:
-        """Return the number of bytes that are free on a GPU; None for other devices."""
-        if self.is_cuda:
-            cuda = self.xp.cuda
-            kept = cuda.memory_reserved(self.device) - cuda.memory_allocated(self.device)
-            return int(cuda.mem_get_info(self.device)[0] + kept)
-        return int(cast(Any, self.device).mem_info[0]) if self._is_cupy else None
 
     def fetch(self, array: Any) -> Array:
         """Return a copy as a NumPy array."""

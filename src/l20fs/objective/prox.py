@@ -26,21 +26,6 @@ def is_heavy(squared_norms: Array, threshold: float) -> Array:
     return squared_norms > threshold * threshold
 
 
-def keep_heavy_rows(V: Array, threshold: float) -> Array:
-    """Zero every row of ``V`` whose Euclidean norm is at most ``threshold``.
-
-    This is the proximal map of ``lam * ||W||_{2,0}`` with step ``1 / L`` for ``threshold = sqrt(2 * lam / L)``
-    (equation 14 of the paper).
-
-    Examples
-    --------
-    >>> keep_heavy_rows(np.array([[3.0, 4.0], [0.1, 0.2]]), threshold=1.0)
-    array([[3., 4.],
-           [0., 0.]])
-    """
-    return np.where(is_heavy(squared_row_norms(V), threshold)[:, None], V, 0)
-
-
 def keep_best_rows(V: Array, k: int) -> Array:
     """Keep the ``k`` rows of ``V`` with the largest norms, zero the rest; ties go to the lower index.
 

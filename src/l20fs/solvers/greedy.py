@@ -102,10 +102,10 @@ def swap(
     At such a size no exchange of one row for another lowers f further, and f is at most that of :func:`forward`; the sets of
     different sizes need not be nested. Where costs differ, this holds for f + lambda * cost at the lambda of the stage.
 
-    It holds up to 1e-9 of f at W = 0, or 1e-6 if X is float32, for columns that are nearly linear combinations of others,
-    too. Only a column of which the selected ones leave less than 1e-10 of its length, or less than 16 units in the last
-    place of its values as stored (2e-6 of its length in float32, more where its mean is large), counts as dependent and does
-    not enter without a ridge: it may be a combination that was rounded.
+    It holds up to 1e-9 of f at W = 0, or 1e-6 if X is float32, as long as columns that are nearly linear combinations of
+    others differ from these by 1e-6 of their length. Only a column of which the selected ones leave less than 1e-10 of its
+    length, or less than 16 units in the last place of its values as stored (2e-6 of its length in float32, more where its
+    mean is large), counts as dependent and does not enter without a ridge: it may be a combination that was rounded.
 
     Parameters
     ----------
