@@ -264,6 +264,20 @@ def test_a_failing_resample_is_named():
         fit(methods.UDFS(2), data=(X[:3], None))
 
 
+def test_more_features_than_there_are_get_one_warning():
+    X, y = make_data()
+    selector = StabilitySelector(L20Selector(X.shape[1] + 1), n_resamples=4, random_state=0)
+    with pytest.warns(UserWarning, match="greater than n_features") as told:
+        selector.fit(X, y)
+    assert len(told) == 1
+
+
+def test_a_resample_of_one_sample_says_so():
+    selector = StabilitySelector(L20Selector(2, task="regression"), n_resamples=4, random_state=0)
+    with pytest.raises(ValueError, match=r"Resample 1 of 4.*minimum of 2 is required by L20Selector"):
+        selector.fit(np.eye(3), np.arange(3.0))
+
+
 def test_e23_processes_change_nothing():
     X, y = make_data(0, 60, 20)
     seen = []

@@ -112,6 +112,21 @@ class AmongRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class ColumnsRequest:
+    """Ask a container for columns that are read next, which X in blocks holds until others are asked for."""
+
+    matrix: Matrix
+    rows: Array
+
+    is_small: ClassVar[bool] = False
+
+    @staticmethod
+    def answer(matrix: Matrix, requests: Sequence[ColumnsRequest]) -> list[None]:
+        matrix.hold([request.rows for request in requests])
+        return [None] * len(requests)
+
+
+@dataclass(frozen=True, slots=True)
 class Fetch:
     """Ask for arrays on the host."""
 

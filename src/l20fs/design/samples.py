@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -40,21 +38,6 @@ def make_matrix(X: Any, *, has_intercept: bool = True, weights: Array | None = N
             X = np.asarray(X)
             X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
         return ArrayMatrix(X, has_intercept=has_intercept, weights=weights)
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnsRequest:
-    """Ask a container for columns that are read next, which X in blocks holds until others are asked for."""
-
-    matrix: Matrix
-    rows: Array
-
-    is_small: ClassVar[bool] = False
-
-    @staticmethod
-    def answer(matrix: Matrix, requests: Sequence[ColumnsRequest]) -> list[None]:
-        matrix.hold([request.rows for request in requests])
-        return [None] * len(requests)
 
 
 class SharedSamples:

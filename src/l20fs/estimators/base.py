@@ -195,6 +195,11 @@ class BaseSelector(SelectorMixin, BaseEstimator):
 
     def _validate_part(self, X: Part, y: Any) -> tuple[Part, Targets]:
         """Take a part of samples that were validated as a whole."""
+        if X.shape[0] < 2:  # in scikit-learn's words
+            raise ValueError(
+                f"Found array with {X.shape[0]} sample(s) (shape={X.shape}) while a minimum of 2 is required by "
+                f"{type(self).__name__}."
+            )
         self.n_features_in_ = X.shape[1]
         return X, self._encode(np.asarray(y))
 

@@ -54,7 +54,7 @@ class Work(NamedTuple):
         X = samples_of(self.X, rows)
         try:
             if hasattr(selector, "walk_fit"):
-                yield from selector.walk_fit(share_samples(X), y, **metadata)
+                yield from selector.walk_fit(share_samples(X), y, **metadata, warn=resample == 0)  # once for all
             else:
                 selector.fit(X, y, **metadata)
         except ValueError as error:

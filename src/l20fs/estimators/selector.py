@@ -25,7 +25,7 @@ from l20fs.defaults import (
     DEFAULT_SOLVER,
 )
 from l20fs.design import Part, Scale, Walk, finish
-from l20fs.design.samples import ColumnsRequest
+from l20fs.design.driver import ColumnsRequest
 from l20fs.estimators.base import About
 from l20fs.estimators.feasibility import refuse_size, size_range
 from l20fs.estimators.near_optimal import (
@@ -297,8 +297,10 @@ class L20Selector(PathSelector):
         self._fitted_on = FittedOn(X, y, sample_weight, adjust_for)
         return self
 
-    def walk_fit(self, X: Part, y: Any, sample_weight: Any = None, adjust_for: Any = None) -> Walk[None]:
-        """Fit to some samples of a shared X beside others (:func:`l20fs.design.run`), without warnings about all samples.
+    def walk_fit(
+        self, X: Part, y: Any, sample_weight: Any = None, adjust_for: Any = None, *, warn: bool = False
+    ) -> Walk[None]:
+        """Fit to some samples of a shared X beside others (:func:`l20fs.design.run`).
 
         Parameters
         ----------
@@ -306,9 +308,13 @@ class L20Selector(PathSelector):
             Some of :func:`l20fs.design.share_samples`, or :class:`l20fs.inputs.names.NamedColumns` with them.
         y, sample_weight, adjust_for : various
             Those of these samples, as for :meth:`fit`.
+        warn : bool, default=False
+            Whether to warn where features or classes fall short, as :meth:`fit` does.
         """
         with self._fitting():
             yield from self._walk(*self._prepare(X, y, sample_weight, adjust_for))
+            if warn:
+                self._warn_if_short()
 
     def near_optimal(
         self,
