@@ -248,21 +248,18 @@ def test_scalar_target_is_the_scalar_l0_problem():
     assert n_rows(dense_weights(path)) == path.n_nonzero[-1] > 0
 
 
-@pytest.mark.parametrize("solver", [AHIHT(lipschitz_start=1e3), HIHT(lipschitz_start=1e3, max_iter=5000)])
-def test_a_step_asks_for_one_product(solver):
-    """Where no trial is rejected; the gradient and the loss ask for nothing."""
-    X, Y = draw(3)
-    walk, n_requests = solver.walk(make_problem(X, Y, ridge=1.0), 10), 0
+@pytest.mark.parametrize("solver, most", [(AHIHT(), 1.0), (HIHT(max_iter=5000), 0.5)])
+def test_steps_among_near_rows_ask_for_no_product(solver, most):
+    X, Y = draw(3, n_samples=40, n_features=400)
+    walk, n_products = solver.walk(make_problem(X, Y, ridge=1.0), 10), 0
     try:
         request = next(walk)
         while True:
-            assert isinstance(request, GramRequest)
-            n_requests += 1
+            n_products += isinstance(request, GramRequest)
             request = walk.send(request.answer(request.matrix, [request])[0])
     except StopIteration as end:
         path = end.value
-    assert len(np.unique(path.lipschitz)) == 1
-    assert n_requests == path.n_iters.sum()
+    assert 0 < n_products <= most * path.n_iters.sum()
 
 
 def test_many_steps_do_not_drift():

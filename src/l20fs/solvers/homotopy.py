@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from l20fs.design.driver import GramRequest, Walk
+from l20fs.design.driver import AmongRequest, GramRequest, Walk
 from l20fs.design.matrix import squared_columns
 from l20fs.inputs.validation import check_number
 from l20fs.objective.problem import Problem
@@ -46,6 +46,9 @@ FARTHEST = 1e8
 #: Share of the threshold from which a row is looked at; the threshold itself decides, free of the rounding of this choice.
 LOOKED_AT = 1.0 - 1e-6
 
+#: Share of the threshold from which a row is in the neighbourhood, unless these are too many.
+NEAR = 0.75
+
 
 class Trial(NamedTuple):
     """Trial step: new ``values`` of the rows ``touched``, of which ``kept`` stay non-zero."""
@@ -59,15 +62,51 @@ class Trial(NamedTuple):
     squared_length: float
 
 
+class Neighbourhood:
+    """Rows that may be non-zero for a while, and all that steps among them change, which their Gram matrix tells.
+
+    Attributes
+    ----------
+    rows : array of shape (n_rows,)
+        Ascending.
+    products : array of shape (n_targets, n_rows)
+        Those of the rows, at the present W.
+    change : array of shape (n_targets, n_rows)
+        What W has changed by since the products of all features were known.
+    reach : float
+        At most the norm of X~ times this change, as a matrix: no product has changed by more, per length of its column.
+    """
+
+    def __init__(self, rows: Array, gram: Array, products: Array) -> None:
+        self.rows, self._gram, self._start, self.products = rows, gram, products, products
+        self.change, self.reach = np.zeros_like(products), 0.0
+
+    def images(self, rows: Array, change: Array) -> Array:
+        """Return ``D' X~' X~`` of a change D of some of these rows, at all of them."""
+        return np.asarray(change @ self._gram[np.searchsorted(self.rows, rows)])
+
+    def move(self, rows: Array, change: Array, images: Array) -> None:
+        """Follow a change of W."""
+        self.change[:, np.searchsorted(self.rows, rows)] += change
+        self.products = self.products + images
+        squares = (self.products - self._start) @ self.change.T
+        # ||X~ D||^8 <= ||D' X~' X~ D D' X~' X~ D||_F^2: within a few per cent of an eigenvalue.
+        self.reach = float(np.linalg.norm(squares @ squares)) ** 0.25
+
+
 class Iterate:
     """Current point of the homotopy, with L and its bounds.
+
+    A zero row enters only if its product with the residual is above a threshold. So the products of all features are asked
+    for now and then: between, steps need those of the rows in the neighbourhood, and the others can have changed by the
+    length of their column times ``reach`` at most.
 
     Attributes
     ----------
     rows, values : arrays of shape (n_rows,) and (n_targets, n_rows)
         The non-zero rows of W, ascending.
     products : array of shape (n_targets, n_features)
-        ``(X~ W - Y~)' X~``, where X is: the gradient of f without its ridge term.
+        ``(X~ W - Y~)' X~``, where X is, as they were last asked for: the gradient of f without its ridge term.
     squared_norms : array of shape (n_features,)
         Those of ``products``.
     L, tried_L : float
@@ -81,6 +120,10 @@ class Iterate:
         self.L = self.tried_L = self._checked("lipschitz_start", solver.lipschitz_start, lower / FARTHEST, lower)
         self.eta = self._checked("eta", solver.eta, 0.0, 1e-4 * self.L)
         self.rows, self.values = np.arange(0), np.zeros((problem.n_targets, 0))
+        self._lengths = problem.design.pull_norms()
+        self._near: Neighbourhood | None = None
+        # The Gram matrix of so many rows costs as much as the products of one step with all features.
+        self._most_near = math.isqrt(problem.n_features * problem.n_targets)
         self._move_to(-problem.target_products)
         #: The largest lambda at which a unit enters at W = 0.
         self.largest_entry = self.entry_lambda()
@@ -112,38 +155,53 @@ class Iterate:
         place = self.problem.design.place
         self.products, self.squared_norms = products, place.fetch(squared_columns(products, place.xp))
 
-    def _at(self, products: Any, rows: Array) -> Array:
-        """Return the products of a few features, on the host."""
+    def settle(self) -> Walk[None]:
+        """Ask for the products of all features at the present W."""
+        near, self._near = self._near, None
+        if near is not None and near.reach > 0.0:
+            moved = np.flatnonzero(near.change.any(axis=0))
+            images = yield GramRequest(self.problem.design, near.rows[moved], near.change[:, moved])
+            self._move_to(self.products + images)
+
+    def _at(self, rows: Array) -> Array:
+        """Return the products of a few features at the present W, on the host."""
+        if self._near is not None:
+            return self._near.products[:, np.searchsorted(self._near.rows, rows)]
         place = self.problem.design.place
-        return place.fetch(place.take(products, place.send(rows), axis=1))
+        return place.fetch(place.take(self.products, place.send(rows), axis=1))
 
     def step(self, lam: float) -> Walk[Trial]:
         """Search an acceptable step at ``lam`` and take it, unless it is zero."""
-        trial = self.propose(lam)
+        trial = yield from self.propose(lam)
         while trial.squared_length > 0.0:
-            images = yield GramRequest(self.problem.design, trial.touched, trial.change)
+            near, touched = self._near, trial.touched
+            if near is None:
+                whole = yield GramRequest(self.problem.design, touched, trial.change)
+                place = self.problem.design.place
+                images = place.fetch(place.take(whole, place.send(touched), axis=1))
+            else:
+                own = near.images(touched, trial.change)
+                images = own[:, np.searchsorted(near.rows, touched)]
             if self.is_good(trial, images, lam) or self.L >= self._ceiling:
-                self.rows, self.values = trial.touched[trial.kept], trial.values.compress(trial.kept, axis=1)
-                self._move_to(self.products + images)
+                self.rows, self.values = touched[trial.kept], trial.values.compress(trial.kept, axis=1)
+                if near is None:
+                    self._move_to(self.products + whole)
+                else:
+                    near.move(touched, trial.change, own)
                 break
             self.L = min(self.line_search_factor * self.L, self._next_bound())
-            trial = self.propose(lam)
+            trial = yield from self.propose(lam)
         self.tried_L = self.L
         return trial
 
-    def propose(self, lam: float) -> Trial:
+    def propose(self, lam: float) -> Walk[Trial]:
         """Compute the trial step with the current L."""
         problem, penalty, L = self.problem, self.penalty, self.L
         threshold = math.sqrt(2.0 * lam / L)
-        # A zero row enters only if ||gradient|| / L > threshold: all others stay zero and need not be looked at.
-        is_touched = penalty.is_heavy(self.squared_norms, L * threshold * LOOKED_AT)
-        is_touched[self.rows] = True
-        if not penalty.is_plain:
-            is_touched &= problem.design.varies  # an included feature may be constant
-        touched = np.flatnonzero(is_touched)
+        touched = yield from self._touched(L * threshold)
         old = np.zeros((problem.n_targets, len(touched)))
         old[:, np.searchsorted(touched, self.rows)] = self.values
-        slope = self._at(self.products, touched) + problem.ridge * old
+        slope = self._at(touched) + problem.ridge * old
         new = old - slope / L
         squared_norms = squared_columns(new, np)
         kept = penalty.is_heavy(squared_norms, threshold, touched)
@@ -151,12 +209,39 @@ class Iterate:
         change = new - old
         return Trial(touched, kept, slope, change, new, squared_norms, float(np.vdot(change, change)))
 
-    def is_good(self, trial: Trial, images: Any, lam: float) -> bool:
-        """Say whether a step lowers the objective enough; ``images`` are the products ``D' X~' X~`` of its change D."""
+    def _touched(self, threshold: float) -> Walk[Array]:
+        """Return the rows with weights, and those whose products may be above a threshold; all others stay zero."""
+        near = self._near
+        if near is not None:
+            squares = np.square(np.sqrt(self.squared_norms) + near.reach * self._lengths)
+            squares[near.rows] = squared_columns(near.products, np)
+            touched = self._heavy(squares, LOOKED_AT * threshold)
+            if np.isin(touched, near.rows, assume_unique=True).all():
+                return touched
+            yield from self.settle()
+        touched = self._heavy(self.squared_norms, LOOKED_AT * threshold)
+        if len(touched) <= self._most_near:
+            share = NEAR
+            while len(rows := self._heavy(self.squared_norms, share * threshold)) > self._most_near:
+                share = 0.5 * (share + LOOKED_AT)
+            gram = yield AmongRequest(self.problem.design, rows, None, exactly=True)
+            self._near = Neighbourhood(rows, gram, self._at(rows))
+        return touched
+
+    def _heavy(self, squared_norms: Array, threshold: float) -> Array:
+        """Return the rows with weights, and those above a threshold."""
+        is_heavy = self.penalty.is_heavy(squared_norms, threshold)
+        is_heavy[self.rows] = True
+        if not self.penalty.is_plain:
+            is_heavy &= self.problem.design.varies  # an included feature may be constant
+        return np.flatnonzero(is_heavy)
+
+    def is_good(self, trial: Trial, images: Array, lam: float) -> bool:
+        """Say whether a step lowers the objective enough; ``images`` are ``D' X~' X~`` of its change D at its rows."""
         change, squared_length, cost_of = trial.change, trial.squared_length, self.penalty.cost_of
         # f(W + D) - f(W) = <gradient, D> + (||X D||^2 + mu ||D||^2) / 2, without the cancellation of two values of f.
         descent = -float(np.vdot(trial.slope, change))
-        bend = 0.5 * (float(np.vdot(change, self._at(images, trial.touched))) + self.problem.ridge * squared_length)
+        bend = 0.5 * (float(np.vdot(change, images)) + self.problem.ridge * squared_length)
         saved = lam * (cost_of(self.rows) - cost_of(trial.touched[trial.kept]))
         return descent - bend + saved >= 0.5 * self.eta * squared_length
 
@@ -174,7 +259,10 @@ class Iterate:
         return self._cap if self._cap > self.L else self._ceiling
 
     def entry_lambda(self) -> float:
-        """Return the lambda below which a zero unit enters: the largest ``||gradient_u||^2 / (2 L c_u)`` of one."""
+        """Return the lambda below which a zero unit enters: the largest ``||gradient_u||^2 / (2 L c_u)`` of one.
+
+        The products of all features are to be known: :meth:`settle`.
+        """
         outside = self.squared_norms.copy()
         outside[self.rows] = 0.0
         return float(np.max(self.penalty.per_cost(outside), initial=0.0)) / (2.0 * self.tried_L)
@@ -186,16 +274,21 @@ class Iterate:
 
     def loss(self) -> float:
         """Return f."""
-        problem, rows, values = self.problem, self.rows, self.values
+        problem, rows, values, place = self.problem, self.rows, self.values, self.problem.design.place
+        at_zero = place.fetch(place.take(problem.target_products, place.send(rows), axis=1))
         # f(W) = f(0) + <X~'(X~ W - Y~) - X~' Y~, W> / 2 + mu ||W||^2 / 2
-        slope = self._at(self.products, rows) - self._at(problem.target_products, rows) + problem.ridge * values
+        slope = self._at(rows) - at_zero + problem.ridge * values
         return max(0.0, problem.null_loss + 0.5 * float(np.vdot(slope, values)))
 
     def closeness(self) -> Array:
-        """Return the norm of the gradient of each unit, per root of its cost."""
+        """Return the norm of the gradient of each unit, per root of its cost, where all products are known."""
         squares = self.squared_norms.copy()
-        squares[self.rows] = squared_columns(self._at(self.products, self.rows) + self.problem.ridge * self.values, np)
+        squares[self.rows] = squared_columns(self._at(self.rows) + self.problem.ridge * self.values, np)
         return np.sqrt(self.penalty.per_cost(squares))
+
+
+def _stands_still(stage: Stage) -> bool:
+    return stage.squared_step <= STANDSTILL * float(stage.norms @ stage.norms)
 
 
 def target_grid(start: float, target: float, rate: float) -> list[float]:
@@ -271,6 +364,9 @@ class HomotopySolver(Solver):
             stages.append(iterate.stage(lam, trial, n_steps, converged))
             if callback is not None:
                 callback(stages[-1])
+            if _stands_still(stages[-1]):
+                yield from iterate.settle()
+        yield from iterate.settle()
         self._report(stages)
         return SolutionPath.from_stages(problem, stages, iterate.values, iterate.closeness(), penalty)
 
@@ -297,7 +393,7 @@ class HomotopySolver(Solver):
                 return
             lam *= rate
             # Nothing moved, so nothing will before the next row enters: skip the idle lambdas.
-            if stages[-1].squared_step <= STANDSTILL * float(stages[-1].norms @ stages[-1].norms):
+            if _stands_still(stages[-1]):
                 lam = min(lam, iterate.entry_lambda() * (1.0 - 1e-6))
 
     def check(self) -> None:
