@@ -17,7 +17,7 @@ import numpy as np
 
 from l20fs.prediction.discriminant import ClassScatter
 from l20fs.prediction.linear_rule import LinearRule
-from l20fs.prediction.panel_records import Columns, CrossProducts, PanelError, square
+from l20fs.prediction.panel_file import Columns, CrossProducts, PanelError, square
 from l20fs.typing import Array
 
 #: A column of which a smaller share of its squared norm is left beside the others adds nothing to them.
@@ -64,21 +64,20 @@ class NormalEquations:
         weights = weights / self._divisor[chosen, None]
         return LinearRule(chosen, weights, intercept - self._centre[chosen] @ weights)
 
-    def replace(
-        self, kept: Sequence[int], missing: Sequence[int], candidates: Sequence[int]
-    ) -> tuple[list[int], dict[int, int | None]]:
-        """Add to the kept columns as many of the candidates as are missing, each the one that lowers the loss most.
+    def replace(self, there: Sequence[int], n: int, missing: Sequence[int]) -> tuple[list[int], dict[int, int | None]]:
+        """Add to those of the first n columns that are there as many others as are missing, each that lowers the loss most.
 
         Return the columns, and the substitute of each missing one, None where there is none.
         """
-        places, left = list(kept), list(candidates)
-        while left and len(places) < len(kept) + len(missing):
+        places, left = [place for place in there if place < n], [place for place in there if place >= n]
+        n_kept = len(places)
+        while left and len(places) < n:
             gains = self._gains(places, left)
             best = int(gains.argmax())
             if gains[best] <= 0.0:
                 break
             places.append(left.pop(best))
-        return places, self._pair(missing, places[len(kept) :])
+        return places, self._pair(missing, places[n_kept:])
 
     def _gains(self, places: list[int], candidates: list[int]) -> Array:
         """Return how much each candidate lowers twice the loss of least squares on ``places``."""
