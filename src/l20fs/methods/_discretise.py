@@ -8,7 +8,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from l20fs.inputs.devices import Place, namespace_of
-from l20fs.inputs.validation import check_choice, check_number
 from l20fs.methods._columns import Columns
 from l20fs.typing import Array
 
@@ -35,13 +34,6 @@ class Binned(NamedTuple):
 
     codes: Any
     n_states: Array
-
-
-def check_binning(binning: Any, n_bins: Any, tau: Any) -> None:
-    """Raise an error for invalid parameters of :func:`discretise`."""
-    check_choice("binning", binning, BINNINGS)
-    check_number("n_bins", n_bins, minimum=2, strict=False, whole=True)
-    check_number("tau", tau, minimum=0, strict=False)
 
 
 def discretise(X: Any, binning: str = "width", *, n_bins: int = 10, tau: float = 1.0, labels: Array | None = None) -> Binned:
@@ -75,7 +67,6 @@ def discretise(X: Any, binning: str = "width", *, n_bins: int = 10, tau: float =
     >>> discretise(np.array([[0.0], [1.0], [9.0], [10.0]]), "quantile", n_bins=4).codes.ravel()
     array([0, 1, 2, 3], dtype=int32)
     """
-    check_binning(binning, n_bins, tau)
     columns = Columns(X)
     if binning == "mdlp":
         if labels is None:

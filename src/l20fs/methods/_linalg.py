@@ -93,6 +93,11 @@ def squared_spectral_norm(X: Array) -> float:
     return float(eigh(gram, eigvals_only=True, subset_by_index=[last, last])[0])
 
 
+def row_norms(V: Any) -> Any:
+    """Return the Euclidean norm of every row, where it is."""
+    return namespace_of(V).sqrt(squared_row_norms(V))
+
+
 def smooth_row_norms(V: Any, epsilon: float) -> Any:
     """Return ``sqrt(||v||^2 + epsilon^2)`` for every row, a norm that is never zero."""
     return namespace_of(V).sqrt(squared_row_norms(V) + epsilon * epsilon)

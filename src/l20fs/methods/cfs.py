@@ -5,15 +5,16 @@ from __future__ import annotations
 import functools
 import heapq
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Scored, ScoringSelector
 from l20fs.inputs.targets import Targets
-from l20fs.inputs.validation import check_number
-from l20fs.methods._discretise import check_binning, discretise, entropies, symmetrical_uncertainty
+from l20fs.methods._discretise import discretise, entropies, symmetrical_uncertainty
+from l20fs.methods._method import COUNT, Checked
 from l20fs.objective.prox import order_descending
 from l20fs.typing import Array, Size
 
@@ -21,7 +22,8 @@ from l20fs.typing import Array, Size
 _LEAST_GAIN = 1e-12
 
 
-class CFS(ScoringSelector):
+@dataclass(eq=False, repr=False)
+class CFS(Checked, ScoringSelector):
     r"""Search for the subset of features with the largest correlation-based merit.
 
     .. math:: \mathrm{merit}(S) = \sum_{j \in S} SU(j, y) \Big/ \sqrt{|S| + 2 \sum_{i < j \in S} SU(i, j)}
@@ -73,32 +75,20 @@ class CFS(ScoringSelector):
 
     allows_none = True
     about = About(
-        reference="Hall, Correlation-based feature selection for machine learning (1999)",
-        kind="filter",
-        cost="O(k N d)",
+        "Hall, Correlation-based feature selection for machine learning (1999)",
+        "filter",
+        "O(k N d)",
     )
     takes_any_size = True
 
-    n_subset_: int
+    checks: ClassVar = {"max_stale": COUNT}
 
-    def __init__(
-        self,
-        n_features_to_select: int | float | None = 20,
-        *,
-        binning: str = "mdlp",
-        n_bins: int = 10,
-        tau: float = 1.0,
-        max_stale: int = 5,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.binning = binning
-        self.n_bins = n_bins
-        self.tau = tau
-        self.max_stale = max_stale
-
-    def _check_parameters(self) -> None:
-        check_binning(self.binning, self.n_bins, self.tau)
-        check_number("max_stale", self.max_stale, minimum=1, strict=False, whole=True)
+    n_features_to_select: int | float | None = 20
+    _: KW_ONLY
+    binning: str = "mdlp"
+    n_bins: int = 10
+    tau: float = 1.0
+    max_stale: int = 5
 
     def _score_features(self, X: Array, targets: Targets) -> Scored:
         assert targets.codes is not None  # needs_labels

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,12 @@ from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Scored, ScoringSelector
 from l20fs.inputs.targets import Targets
 from l20fs.methods._columns import Columns, squared_column_norms
+from l20fs.methods._method import Checked
 from l20fs.typing import Array
 
 
-class FisherScore(ScoringSelector):
+@dataclass(eq=False, repr=False)
+class FisherScore(Checked, ScoringSelector):
     r"""Rank features by the ratio of between-class to within-class scatter.
 
     .. math:: F_j = \frac{\sum_c n_c (m_{cj} - m_j)^2}{\sum_c \sum_{i \in c} (x_{ij} - m_{cj})^2}
@@ -49,14 +52,13 @@ class FisherScore(ScoringSelector):
     """
 
     about = About(
-        reference="Fisher, The use of multiple measurements in taxonomic problems (1936)",
-        kind="filter",
-        cost="O(N d)",
+        "Fisher, The use of multiple measurements in taxonomic problems (1936)",
+        "filter",
+        "O(N d)",
     )
     takes_device_arrays = True
 
-    def __init__(self, n_features_to_select: int | float = 20) -> None:
-        self.n_features_to_select = n_features_to_select
+    n_features_to_select: int | float = 20
 
     def _score_features(self, X: Any, targets: Targets) -> Scored:
         between, total = class_scatter(X, targets)

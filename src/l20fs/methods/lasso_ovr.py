@@ -6,7 +6,7 @@ import numpy as np
 
 from l20fs.design.moments import centred
 from l20fs.estimators.base import About
-from l20fs.estimators.scoring import Progress, Scored, warn_not_converged
+from l20fs.estimators.scoring import Scored
 from l20fs.inputs.targets import Targets
 from l20fs.methods.l21 import PathSelector, Solution, entry_scores, norm_scores, solve_path
 from l20fs.typing import Array
@@ -78,13 +78,10 @@ class LassoOVR(PathSelector):
     """
 
     about = About(
-        reference="Tibshirani, Regression shrinkage and selection via the lasso (1996), one versus rest",
-        kind="embedded",
-        cost="O(N d) per class, penalty and check",
+        "Tibshirani, Regression shrinkage and selection via the lasso (1996), one versus rest",
+        "embedded",
+        "O(N d) per class, penalty and check",
     )
-
-    alpha_: Array
-    gap_: float
 
     def _score_features(self, X: Array, targets: Targets) -> Scored:
         X, Y = np.asfortranarray(centred(X)), targets.Y - targets.Y.mean(axis=0)
@@ -92,7 +89,7 @@ class LassoOVR(PathSelector):
         if self.ranking == "norm":
             first = np.full_like(first, first.max())
         alphas = np.outer(np.geomspace(1.0, self.alpha, self.n_alphas), first)
-        self.alpha_, self.gap_ = alphas[-1], 0.0
+        self.alpha_ = alphas[-1]
         objective: list[float] = []
         # With one target and lambda = 2 N alpha, the l2,1 objective is 2 N times that of the lasso.
         twice = 2 * len(X)
@@ -100,12 +97,8 @@ class LassoOVR(PathSelector):
             solve_path(X, Y[:, [c]], twice * alphas[:, c], tol=self.tol, max_iter=self.max_iter) for c in range(Y.shape[1])
         ]
         for stage in zip(*paths, strict=True):
-            objective.append(sum(lasso.objective for lasso in stage) / twice)
-            self.gap_ = max(self.gap_, *(lasso.gap for lasso in stage))
-            if self.callback is not None:
-                self.callback(Progress(len(objective), objective[-1]))
-        if self.gap_ > self.tol:
-            warn_not_converged(self, self.gap_, self.tol, self.max_iter)
+            self._note(objective, sum(lasso.objective for lasso in stage) / twice, max(lasso.gap for lasso in stage))
+        self._warn_of_gap()
         scores = earliest_entry(stage, twice * first) if self.ranking == "entry" else joint_norms(stage)
         return Scored(scores=scores, coef=np.hstack([lasso.W for lasso in stage]).T, objective=objective)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -11,9 +12,9 @@ from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Scored, ScoringSelector
 from l20fs.inputs.devices import as_numpy
 from l20fs.inputs.targets import Targets
-from l20fs.inputs.validation import check_choice, check_number
 from l20fs.methods._columns import Columns
-from l20fs.methods._discretise import check_binning, discretise, entropies, mutual_information
+from l20fs.methods._discretise import discretise, entropies, mutual_information
+from l20fs.methods._method import Checked, choice
 from l20fs.methods.fisher import class_scatter
 from l20fs.objective.prox import order_descending
 from l20fs.typing import Array
@@ -29,7 +30,8 @@ _COPY = 1.0 - 1e-12
 _LARGEST_F = 1e150
 
 
-class MRMR(ScoringSelector):
+@dataclass(eq=False, repr=False)
+class MRMR(Checked, ScoringSelector):
     r"""Select features greedily by maximum relevance and minimum redundancy.
 
     The first feature has the largest relevance; every further one maximises
@@ -89,36 +91,23 @@ class MRMR(ScoringSelector):
     """
 
     about = About(
-        reference="Peng, Long, Ding, Feature selection based on mutual information: criteria of max-dependency, "
+        "Peng, Long, Ding, Feature selection based on mutual information: criteria of max-dependency, "
         "max-relevance, and min-redundancy (TPAMI 2005)",
-        kind="filter",
-        cost="O(k N d)",
+        "filter",
+        "O(k N d)",
     )
     takes_any_size = True
     takes_device_arrays = True
 
-    def __init__(
-        self,
-        n_features_to_select: int | float = 20,
-        *,
-        variant: str = "mid",
-        binning: str = "width",
-        n_bins: int = 10,
-        tau: float = 1.0,
-        max_features: int | None = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.variant = variant
-        self.binning = binning
-        self.n_bins = n_bins
-        self.tau = tau
-        self.max_features = max_features
+    checks: ClassVar = {"variant": choice(*VARIANTS)}
 
-    def _check_parameters(self) -> None:
-        check_choice("variant", self.variant, VARIANTS)
-        check_binning(self.binning, self.n_bins, self.tau)
-        if self.max_features is not None:
-            check_number("max_features", self.max_features, minimum=1, strict=False, whole=True)
+    n_features_to_select: int | float = 20
+    _: KW_ONLY
+    variant: str = "mid"
+    binning: str = "width"
+    n_bins: int = 10
+    tau: float = 1.0
+    max_features: int | None = None
 
     def _score_features(self, X: Any, targets: Targets) -> Scored:
         n_features = X.shape[1]

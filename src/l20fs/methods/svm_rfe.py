@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from typing import Any, NamedTuple, Self, get_args
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,7 +18,8 @@ from l20fs.design.moments import measure
 from l20fs.estimators.base import About
 from l20fs.estimators.scoring import Callback, Progress, Scored, ScoringSelector, warn_not_converged
 from l20fs.inputs.targets import Targets
-from l20fs.inputs.validation import check_choice, check_number
+from l20fs.inputs.validation import check_number
+from l20fs.methods._method import POSITIVE, Checked, number
 from l20fs.objective.prox import order_descending, squared_row_norms
 from l20fs.typing import Array, Task
 
@@ -27,7 +29,8 @@ FINE_FEATURES = 100
 STALE_SHARE = 0.01
 
 
-class SVMRFE(ScoringSelector):
+@dataclass(eq=False, repr=False)
+class SVMRFE(Checked, ScoringSelector):
     r"""Rank features by recursive elimination with linear support vector machines.
 
     On the remaining features, one machine per class (one versus rest; a single machine for two classes) solves
@@ -100,41 +103,25 @@ class SVMRFE(ScoringSelector):
     """
 
     about = About(
-        reference="Guyon, Weston, Barnhill and Vapnik, Gene selection for cancer classification using SVMs (2002)",
-        kind="wrapper",
-        cost="O(N^2 d), then O(N d C) and C fits of O(N^2) to O(N^3) per round",
+        "Guyon, Weston, Barnhill and Vapnik, Gene selection for cancer classification using SVMs (2002)",
+        "wrapper",
+        "O(N^2 d), then O(N d C) and C fits of O(N^2) to O(N^3) per round",
     )
     takes_sparse = True
     takes_numbers = True
+    checks: ClassVar = {"C": POSITIVE, "epsilon": number(), "tol": number(1e-12)}
 
-    n_survivors_: Array
-    criteria_: Array
-    n_iter_: int
-
-    def __init__(
-        self,
-        n_features_to_select: int | float = 20,
-        *,
-        C: float = 1.0,
-        scale: Scale = "zscore",
-        max_features: int | None = None,
-        step: int | float | None = None,
-        task: Task = "auto",
-        epsilon: float = 0.1,
-        tol: float = 1e-4,
-        max_iter: int = 100_000,
-        callback: Callback | None = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.C = C
-        self.scale = scale
-        self.max_features = max_features
-        self.step = step
-        self.task = task
-        self.epsilon = epsilon
-        self.tol = tol
-        self.max_iter = max_iter
-        self.callback = callback
+    n_features_to_select: int | float = 20
+    _: KW_ONLY
+    C: float = 1.0
+    scale: Scale = "zscore"
+    max_features: int | None = None
+    step: int | float | None = None
+    task: Task = "auto"
+    epsilon: float = 0.1
+    tol: float = 1e-4
+    max_iter: int = 100_000
+    callback: Callback | None = None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the selector: eliminate features until two are left.
@@ -159,14 +146,7 @@ class SVMRFE(ScoringSelector):
         return self
 
     def _check_parameters(self) -> None:
-        check_number("C", self.C, minimum=0.0)
-        check_number("epsilon", self.epsilon, minimum=0.0, strict=False)
-        check_choice("scale", self.scale, get_args(Scale))
-        check_choice("task", self.task, get_args(Task))
-        check_number("tol", self.tol, minimum=1e-12, strict=False)
-        check_number("max_iter", self.max_iter, minimum=1, strict=False, whole=True)
-        if self.max_features is not None:
-            check_number("max_features", self.max_features, minimum=1, strict=False, whole=True)
+        super()._check_parameters()
         if isinstance(self.step, numbers.Real) and not isinstance(self.step, numbers.Integral):
             check_number("step", self.step, minimum=0.0, below=1.0)
         elif self.step is not None:
