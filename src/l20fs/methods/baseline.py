@@ -7,14 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from l20fs.estimators.base import About
-from l20fs.estimators.scoring import Scored, ScoringSelector
-from l20fs.inputs.targets import Targets
-from l20fs.methods._method import Checked
+from l20fs.methods._method import About, Method, Scored, Targets
 
 
 @dataclass(eq=False, repr=False)
-class Baseline(Checked, ScoringSelector):
+class Baseline(Method):
     """Keep all features, as a reference for every selection.
 
     Parameters

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy.special import chdtrc, gammaln
 
-from l20fs.estimators.base import About
-from l20fs.estimators.scoring import Scored, ScoringSelector
 from l20fs.inputs.devices import Place
-from l20fs.inputs.targets import Targets
 from l20fs.inputs.validation import check_flag
 from l20fs.methods._columns import Columns
 from l20fs.methods._discretise import Binned, blocks, contingency_tables, discretise
-from l20fs.methods._method import Checked, choice
+from l20fs.methods._method import About, Method, Scored, Targets, choice, rules
 from l20fs.typing import Array
 
 
 @dataclass(eq=False, repr=False)
-class ChiSquare(Checked, ScoringSelector):
+class ChiSquare(Method):
     r"""Rank features by Pearson's test of independence between their bins and the classes.
 
     .. math:: \chi^2_j = \sum_{b, c} \frac{(O_{bc} - E_{bc})^2}{E_{bc}}, \quad
@@ -81,7 +78,7 @@ class ChiSquare(Checked, ScoringSelector):
     takes_any_size = True
     takes_device_arrays = True
 
-    checks: ClassVar = {"counts": check_flag, "rank_by": choice("auto", "statistic", "p_value")}
+    checks = rules(counts=check_flag, rank_by=choice("auto", "statistic", "p_value"))
 
     n_features_to_select: int | float = 20
     _: KW_ONLY

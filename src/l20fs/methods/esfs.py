@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from l20fs.design.moments import centred
-from l20fs.estimators.base import About
-from l20fs.estimators.scoring import Callback, Scored, SolvesForOneK
-from l20fs.inputs.targets import Targets
 from l20fs.methods._linalg import row_norms, squared_spectral_norm
-from l20fs.methods._method import POSITIVE, Checked, follow
+from l20fs.methods._method import POSITIVE, About, Callback, MethodForOneK, Scored, Targets, follow, rules
 from l20fs.methods.fisher import class_scatter
 from l20fs.objective.prox import keep_best_rows, order_descending
 from l20fs.typing import Array
 
 
 @dataclass(eq=False, repr=False)
-class ESFS(Checked, SolvesForOneK):
+class ESFS(MethodForOneK):
     r"""Select k features by l2,0-constrained regression on labels coded for linear discriminant analysis.
 
     .. math:: \min_{W, b} \|X W + 1 b' - Y Q\|_F^2 \quad \text{subject to } \|W\|_{2,0} = k,
@@ -89,7 +86,7 @@ class ESFS(Checked, SolvesForOneK):
         "embedded",
         "O(N d C) per iteration",
     )
-    checks: ClassVar = {"tol": POSITIVE}
+    checks = rules(tol=POSITIVE)
 
     n_features_to_select: int | float = 20
     _: KW_ONLY

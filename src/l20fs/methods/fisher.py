@@ -7,16 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from l20fs.estimators.base import About
-from l20fs.estimators.scoring import Scored, ScoringSelector
-from l20fs.inputs.targets import Targets
 from l20fs.methods._columns import Columns, squared_column_norms
-from l20fs.methods._method import Checked
+from l20fs.methods._method import About, Method, Scored, Targets
 from l20fs.typing import Array
 
 
 @dataclass(eq=False, repr=False)
-class FisherScore(Checked, ScoringSelector):
+class FisherScore(Method):
     r"""Rank features by the ratio of between-class to within-class scatter.
 
     .. math:: F_j = \frac{\sum_c n_c (m_{cj} - m_j)^2}{\sum_c \sum_{i \in c} (x_{ij} - m_{cj})^2}

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from l20fs.estimators.base import About
-from l20fs.estimators.scoring import Scored, ScoringSelector
-from l20fs.inputs.targets import Targets
 from l20fs.methods._discretise import discretise, entropies, mutual_information, symmetrical_uncertainty
-from l20fs.methods._method import Checked, choice
+from l20fs.methods._method import About, Method, Scored, Targets, choice, rules
 from l20fs.typing import Array
 
 CRITERIA = ("gain", "ratio", "su")
 
 
 @dataclass(eq=False, repr=False)
-class InformationGain(Checked, ScoringSelector):
+class InformationGain(Method):
     r"""Rank features by their mutual information with the class, in bits.
 
     .. math:: IG_j = H(y) - H(y \mid b_j) = I(b_j; y)
@@ -67,7 +63,7 @@ class InformationGain(Checked, ScoringSelector):
     about = About("Quinlan, Induction of decision trees (1986)", "filter", "O(N d log N)")
     takes_any_size = True
 
-    checks: ClassVar = {"criterion": choice(*CRITERIA)}
+    checks = rules(criterion=choice(*CRITERIA))
 
     n_features_to_select: int | float = 20
     _: KW_ONLY

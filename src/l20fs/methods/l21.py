@@ -6,18 +6,15 @@ import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lasso_path
 
-from l20fs.estimators.base import About
-from l20fs.estimators.scoring import Callback, Progress, Scored, ScoringSelector, warn_not_converged
-from l20fs.inputs.targets import Targets
 from l20fs.methods._columns import Columns, as_columns
 from l20fs.methods._linalg import row_norms
-from l20fs.methods._method import POSITIVE, Checked, choice, number
+from l20fs.methods._method import POSITIVE, About, Callback, Method, Scored, Targets, choice, number, rules, tell, warn_above
 from l20fs.typing import Array, Task
 
 #: The most penalties of a path.
@@ -25,15 +22,15 @@ MOST_ALPHAS = 10**5
 
 
 @dataclass(eq=False, repr=False)
-class PathSelector(Checked, ScoringSelector):
+class PathSelector(Method):
     """Base of the methods that follow a path of decreasing penalties from the entry of the first feature."""
 
-    checks: ClassVar = {
-        "alpha": number(strict=True, below=1.0),
-        "n_alphas": number(2, most=MOST_ALPHAS, whole=True),
-        "ranking": choice("entry", "norm"),
-        "tol": POSITIVE,
-    }
+    checks = rules(
+        alpha=number(strict=True, below=1.0),
+        n_alphas=number(2, most=MOST_ALPHAS, whole=True),
+        ranking=choice("entry", "norm"),
+        tol=POSITIVE,
+    )
 
     n_features_to_select: int | float = 20
     _: KW_ONLY
@@ -43,17 +40,6 @@ class PathSelector(Checked, ScoringSelector):
     max_iter: int = 10000
     tol: float = 1e-6
     callback: Callback | None = None
-
-    def _note(self, values: list[float], objective: float, gap: float) -> None:
-        """Add the minimum at a penalty, and tell the callback."""
-        values.append(objective)
-        self.gap_: float = gap if len(values) == 1 else max(self.gap_, gap)
-        if self.callback is not None:
-            self.callback(Progress(len(values), objective))
-
-    def _warn_of_gap(self) -> None:
-        if self.gap_ > self.tol:
-            warn_not_converged(self, self.gap_, self.tol, self.max_iter)
 
 
 @dataclass(eq=False, repr=False)
@@ -139,9 +125,12 @@ class L21(PathSelector):
         lam_max = largest_penalty(columns, Y)
         self.alphas_ = lam_max * np.geomspace(1.0, self.alpha, self.n_alphas)
         values: list[float] = []
+        self.gap_ = 0.0
         for solution in solve_path(columns, Y, self.alphas_, tol=self.tol, max_iter=self.max_iter):
-            self._note(values, solution.objective, solution.gap)
-        self._warn_of_gap()
+            values.append(solution.objective)
+            self.gap_ = max(self.gap_, solution.gap)
+            tell(self, values)
+        warn_above(self, self.gap_)
         scores = entry_scores(solution, lam_max) if self.ranking == "entry" else norm_scores(solution)
         return Scored(scores=scores, coef=solution.W.T, objective=values)
 

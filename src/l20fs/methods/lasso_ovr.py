@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from l20fs.design.moments import centred
-from l20fs.estimators.base import About
-from l20fs.estimators.scoring import Scored
-from l20fs.inputs.targets import Targets
+from l20fs.methods._method import About, Scored, Targets, tell, warn_above
 from l20fs.methods.l21 import PathSelector, Solution, entry_scores, norm_scores, solve_path
 from l20fs.typing import Array
 
@@ -89,7 +87,7 @@ class LassoOVR(PathSelector):
         if self.ranking == "norm":
             first = np.full_like(first, first.max())
         alphas = np.outer(np.geomspace(1.0, self.alpha, self.n_alphas), first)
-        self.alpha_ = alphas[-1]
+        self.alpha_, self.gap_ = alphas[-1], 0.0
         objective: list[float] = []
         # With one target and lambda = 2 N alpha, the l2,1 objective is 2 N times that of the lasso.
         twice = 2 * len(X)
@@ -97,8 +95,10 @@ class LassoOVR(PathSelector):
             solve_path(X, Y[:, [c]], twice * alphas[:, c], tol=self.tol, max_iter=self.max_iter) for c in range(Y.shape[1])
         ]
         for stage in zip(*paths, strict=True):
-            self._note(objective, sum(lasso.objective for lasso in stage) / twice, max(lasso.gap for lasso in stage))
-        self._warn_of_gap()
+            objective.append(sum(lasso.objective for lasso in stage) / twice)
+            self.gap_ = max(self.gap_, *(lasso.gap for lasso in stage))
+            tell(self, objective)
+        warn_above(self, self.gap_)
         scores = earliest_entry(stage, twice * first) if self.ranking == "entry" else joint_norms(stage)
         return Scored(scores=scores, coef=np.hstack([lasso.W for lasso in stage]).T, objective=objective)
 

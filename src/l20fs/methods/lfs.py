@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
 
 from l20fs.design.moments import centred
-from l20fs.estimators.base import About
-from l20fs.estimators.scoring import Callback, Scored, ScoringSelector
-from l20fs.inputs.targets import Targets
 from l20fs.methods._linalg import row_norms, smooth_row_norms, solve_positive
-from l20fs.methods._method import POSITIVE, Checked, follow
+from l20fs.methods._method import POSITIVE, About, Callback, Method, Scored, Targets, follow, rules
 from l20fs.typing import Array
 
 
 @dataclass(eq=False, repr=False)
-class LFS(Checked, ScoringSelector):
+class LFS(Method):
     r"""Rank features by their weights in a linear discriminant analysis with an l2,1 penalty.
 
     .. math:: \min_W \mathrm{tr}(W' S_w W) + \lambda \|W\|_{2,1} \quad \text{subject to } W' S_b W = I
@@ -81,7 +78,7 @@ class LFS(Checked, ScoringSelector):
         "embedded",
         "O(N^2 d) per iteration",
     )
-    checks: ClassVar = {"penalty": POSITIVE, "tol": POSITIVE}
+    checks = rules(penalty=POSITIVE, tol=POSITIVE)
 
     n_features_to_select: int | float = 20
     _: KW_ONLY

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from l20fs.estimators.base import About
-from l20fs.estimators.scoring import Scored, ScoringSelector
 from l20fs.inputs.devices import as_numpy
-from l20fs.inputs.targets import Targets
 from l20fs.methods._columns import Columns
 from l20fs.methods._discretise import discretise, entropies, mutual_information
-from l20fs.methods._method import Checked, choice
+from l20fs.methods._method import About, Method, Scored, Targets, choice, rules
 from l20fs.methods.fisher import class_scatter
 from l20fs.objective.prox import order_descending
 from l20fs.typing import Array
@@ -31,7 +28,7 @@ _LARGEST_F = 1e150
 
 
 @dataclass(eq=False, repr=False)
-class MRMR(Checked, ScoringSelector):
+class MRMR(Method):
     r"""Select features greedily by maximum relevance and minimum redundancy.
 
     The first feature has the largest relevance; every further one maximises
@@ -99,7 +96,7 @@ class MRMR(Checked, ScoringSelector):
     takes_any_size = True
     takes_device_arrays = True
 
-    checks: ClassVar = {"variant": choice(*VARIANTS)}
+    checks = rules(variant=choice(*VARIANTS))
 
     n_features_to_select: int | float = 20
     _: KW_ONLY
@@ -117,22 +114,16 @@ class MRMR(Checked, ScoringSelector):
             relevance, redundancy = information_terms(X, targets.codes, self.binning, self.n_bins, self.tau)
         else:
             relevance, redundancy = correlation_terms(X, targets)
-        found = greedy_order(relevance, redundancy, CRITERIA[self.variant], min(n_steps, n_features))
-        self.step_scores_ = found.step_scores
-        return Scored(scores=np.arange(n_features, 0, -1.0)[np.argsort(found.order)], order=found.order)
-
-
-class GreedyOrder(NamedTuple):
-    """Greedy order of all features, and the criterion of those that were selected greedily."""
-
-    order: Array
-    step_scores: Array
+        order, self.step_scores_ = greedy_order(relevance, redundancy, CRITERIA[self.variant], min(n_steps, n_features))
+        return Scored(scores=np.arange(n_features, 0, -1.0)[np.argsort(order)], order=order)
 
 
 def greedy_order(
     relevance: Array, redundancy_with: Callable[[int], Array], criterion: Callable[[Array, Array], Array], n_steps: int
-) -> GreedyOrder:
+) -> tuple[Array, Array]:
     """Select ``n_steps`` features greedily; the others follow in the order of the last criterion.
+
+    Return the order of all features, and the criterion of those that were selected.
 
     ``redundancy_with(s)`` returns the redundancy of all features with feature s, ``criterion(relevance, mean_redundancy)``
     the value to maximise. A running sum of redundancies is kept, so that a step costs one call.
@@ -153,7 +144,7 @@ def greedy_order(
         step_scores.append(float(value[best]))
     rest = np.flatnonzero(is_left)
     order = np.concatenate([np.array(taken, dtype=np.intp), rest[order_descending(value[rest])]])
-    return GreedyOrder(order, np.array(step_scores))
+    return order, np.array(step_scores)
 
 
 def first_largest(values: Array) -> int:

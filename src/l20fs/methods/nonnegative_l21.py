@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from l20fs.design.moments import centred
-from l20fs.estimators.base import About
-from l20fs.estimators.scoring import Callback, Scored, ScoringSelector
-from l20fs.inputs.targets import Targets
 from l20fs.methods._linalg import row_norms, squared_spectral_norm
-from l20fs.methods._method import POSITIVE, Checked, follow, number
+from l20fs.methods._method import POSITIVE, About, Callback, Method, Scored, Targets, follow, number, rules
 from l20fs.objective.prox import shrink_rows
 from l20fs.typing import Array
 
@@ -23,7 +20,7 @@ ROUNDING = 1e-14
 
 
 @dataclass(eq=False, repr=False)
-class NonnegativeL21(Checked, ScoringSelector):
+class NonnegativeL21(Method):
     r"""Select features by least squares with the l2,1 penalty and non-negative weights.
 
     .. math:: \min_{W \ge 0,\, b} \tfrac12 \|X W + 1 b' - Y\|_F^2 + \lambda \|W\|_{2,1}, \qquad
@@ -87,7 +84,7 @@ class NonnegativeL21(Checked, ScoringSelector):
     about = About(
         "after Yan et al. (2016), reconstructed from one sentence in Sun and Yu (2020)", "embedded", "O(N d C) per iteration"
     )
-    checks: ClassVar = {"alpha": number(strict=True, below=1.0), "tol": POSITIVE}
+    checks = rules(alpha=number(strict=True, below=1.0), tol=POSITIVE)
 
     n_features_to_select: int | float = 20
     _: KW_ONLY

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import scipy.sparse as sp
 
-from l20fs.estimators.base import About
-from l20fs.estimators.scoring import Scored, ScoringSelector
-from l20fs.inputs.targets import Targets
 from l20fs.methods._columns import Columns, squared_column_norms
-from l20fs.methods._method import Checked, choice
+from l20fs.methods._method import About, Method, Scored, Targets, choice, rules
 from l20fs.methods._neighbours import distances_by_row, mean_differences, nearest, observed, weighted_differences
 from l20fs.typing import Array, Task
 
@@ -23,7 +20,7 @@ Search = Callable[[Array, Array], tuple[Array, Array]]
 
 
 @dataclass(eq=False, repr=False)
-class ReliefF(Checked, ScoringSelector):
+class ReliefF(Method):
     r"""Rank features by their differences to near misses less their differences to near hits.
 
     With every feature scaled to the range 0 to 1, Manhattan distances, the k nearest neighbours :math:`M_{ic}` of sample i
@@ -101,7 +98,7 @@ class ReliefF(Checked, ScoringSelector):
     takes_any_size = True
     takes_device_arrays = True
 
-    checks: ClassVar = {"variant": choice(*get_args(Variant))}
+    checks = rules(variant=choice(*get_args(Variant)))
 
     n_features_to_select: int | float = 20
     _: KW_ONLY

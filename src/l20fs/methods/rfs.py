@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from l20fs.estimators.base import About
-from l20fs.estimators.scoring import Callback, Scored, ScoringSelector
-from l20fs.inputs.targets import Targets
 from l20fs.methods._columns import Columns, as_columns
 from l20fs.methods._linalg import row_norms, weighted_ridge
-from l20fs.methods._method import POSITIVE, Checked, choice, follow
+from l20fs.methods._method import POSITIVE, About, Callback, Method, Scored, Targets, choice, follow, rules
 from l20fs.methods._reweighting import Point, descend, epsilon_for
 from l20fs.objective.prox import squared_row_norms
 from l20fs.typing import Array, Task
@@ -25,7 +22,7 @@ EPSILON = 1e-8
 
 
 @dataclass(eq=False, repr=False)
-class RFS(Checked, ScoringSelector):
+class RFS(Method):
     r"""Rank features by a sparse regression with l2,1 loss and l2,1 penalty.
 
     .. math:: \min_W \sum_i \|x_i W - y_i\| + \gamma \sum_j \|w_j\|
@@ -96,7 +93,7 @@ class RFS(Checked, ScoringSelector):
     )
     needs_labels = False
     takes_device_arrays = True
-    checks: ClassVar = {"gamma": POSITIVE, "bias": choice("none", "unpenalised")}
+    checks = rules(gamma=POSITIVE, bias=choice("none", "unpenalised"))
 
     n_features_to_select: int | float = 20
     _: KW_ONLY

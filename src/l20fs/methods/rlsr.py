@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
-from l20fs.estimators.base import About
-from l20fs.estimators.scoring import Callback, Scored, ScoringSelector
 from l20fs.inputs.devices import namespace_of
-from l20fs.inputs.targets import Targets, encode_targets
+from l20fs.inputs.targets import encode_targets
 from l20fs.methods._columns import Columns, as_columns
 from l20fs.methods._linalg import project_on_simplex, smooth_row_norms, weighted_ridge
-from l20fs.methods._method import POSITIVE, Checked, follow
+from l20fs.methods._method import POSITIVE, About, Callback, Method, Scored, Targets, follow, rules
 from l20fs.methods._reweighting import Point, descend, epsilon_for
 from l20fs.typing import Array
 
@@ -27,7 +25,7 @@ UNLABELLED = -1
 
 
 @dataclass(eq=False, repr=False)
-class RLSR(Checked, ScoringSelector):
+class RLSR(Method):
     r"""Rank features by the scales of a rescaled linear regression.
 
     .. math:: \min_{W, b, \theta} \|X \operatorname{diag}(\theta)^{q/2} W + 1 b' - Y\|_F^2 + \gamma \|W\|_F^2,
@@ -100,7 +98,7 @@ class RLSR(Checked, ScoringSelector):
         "O(min(N, d) N d) per iteration",
     )
     takes_device_arrays = True
-    checks: ClassVar = {"gamma": POSITIVE, "p": POSITIVE}
+    checks = rules(gamma=POSITIVE, p=POSITIVE)
 
     n_features_to_select: int | float = 20
     _: KW_ONLY

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from l20fs.design.moments import centred
-from l20fs.estimators.base import About
-from l20fs.estimators.scoring import Callback, Scored, SolvesForOneK
-from l20fs.inputs.targets import Targets
 from l20fs.methods._linalg import row_norms, smooth_row_norms, squared_spectral_norm
-from l20fs.methods._method import POSITIVE, Checked, choice, follow, number
+from l20fs.methods._method import POSITIVE, About, Callback, MethodForOneK, Scored, Targets, choice, follow, number, rules
 from l20fs.objective.prox import keep_best_rows, order_descending, shrink_rows
 from l20fs.typing import Array, Task
 
@@ -25,7 +22,7 @@ LARGEST_MU = 1e10
 
 
 @dataclass(eq=False, repr=False)
-class RPMFS(Checked, SolvesForOneK):
+class RPMFS(MethodForOneK):
     r"""Select exactly k features by robust regression with an :math:`l_{2,0}` constraint.
 
     .. math:: \min_{W, b} \sum_i \|x_i W + b - y_i\| \quad \text{subject to } \|W\|_{2,0} = k
@@ -108,12 +105,7 @@ class RPMFS(Checked, SolvesForOneK):
         "O(N^2 d), then O(N d C) per iteration",
     )
     needs_labels = False
-    checks: ClassVar = {
-        "mu": number(strict=True, below=LARGEST_MU),
-        "rho": number(1),
-        "init": choice("zeros", "random"),
-        "tol": POSITIVE,
-    }
+    checks = rules(mu=number(strict=True, below=LARGEST_MU), rho=number(1), init=choice("zeros", "random"), tol=POSITIVE)
 
     n_features_to_select: int | float = 20
     _: KW_ONLY

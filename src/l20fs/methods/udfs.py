@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from inspect import signature
-from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh
@@ -14,11 +13,8 @@ from sklearn.neighbors import NearestNeighbors
 
 from l20fs.design import Scale
 from l20fs.design.column_scale import scaled
-from l20fs.estimators.base import About
-from l20fs.estimators.scoring import Callback, Scored, ScoringSelector
-from l20fs.inputs.targets import Targets
 from l20fs.methods._linalg import Form, row_norms, smooth_row_norms
-from l20fs.methods._method import Checked, follow, number
+from l20fs.methods._method import About, Callback, Method, Scored, Targets, follow, number, rules
 from l20fs.typing import Array
 
 #: A ridge term below this share of what it is added to is lost in rounding, and the matrix may be singular.
@@ -26,7 +22,7 @@ LEAST_RIDGE = 1e-12
 
 
 @dataclass(eq=False, repr=False)
-class UDFS(Checked, ScoringSelector):
+class UDFS(Method):
     r"""Rank features without labels, by projections that vary little within neighbourhoods.
 
     .. math:: \min_{W'W = I} \operatorname{tr}(W' X' L X W) + \gamma \sum_j \|w_j\|, \qquad
@@ -93,7 +89,7 @@ class UDFS(Checked, ScoringSelector):
         "O(N^2 d) per iteration (N < d), else O(d^3)",
         supervised=False,
     )
-    checks: ClassVar = {"alpha": number(LEAST_RIDGE), "local_ridge": number(LEAST_RIDGE)}
+    checks = rules(alpha=number(LEAST_RIDGE), local_ridge=number(LEAST_RIDGE))
 
     n_features_to_select: int | float = 20
     _: KW_ONLY

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh, svd
@@ -14,11 +14,8 @@ from sklearn.utils import check_random_state
 
 from l20fs.design import Scale
 from l20fs.design.column_scale import scaled
-from l20fs.estimators.base import About
-from l20fs.estimators.scoring import Callback, Scored, ScoringSelector
-from l20fs.inputs.targets import Targets
 from l20fs.methods._linalg import row_norms, smooth_row_norms, weighted_ridge
-from l20fs.methods._method import POSITIVE, Checked, choice, follow, number
+from l20fs.methods._method import POSITIVE, About, Callback, Method, Scored, Targets, choice, follow, number, rules
 from l20fs.typing import Array
 
 Init = Literal["pca", "random"]
@@ -29,7 +26,7 @@ POWER_TOL = 1e-8
 
 
 @dataclass(eq=False, repr=False)
-class URAFS(Checked, ScoringSelector):
+class URAFS(Method):
     r"""Rank features without labels, by an uncorrelated regression on an adaptive graph embedding of the samples.
 
     .. math:: \min_{W, F, S} \|\tilde X W - F\|^2 + \lambda \sum_j \|w_j\|
@@ -104,7 +101,7 @@ class URAFS(Checked, ScoringSelector):
         "O(N^2 d + N^3) per iteration (N < d), else O(N d^2 + d^3 + N^2)",
         supervised=False,
     )
-    checks: ClassVar = {"alpha": POSITIVE, "entropy": POSITIVE, "graph_weight": number(), "init": choice("pca", "random")}
+    checks = rules(alpha=POSITIVE, entropy=POSITIVE, graph_weight=number(), init=choice("pca", "random"))
 
     n_features_to_select: int | float = 20
     _: KW_ONLY
