@@ -37,7 +37,8 @@ def solve(X, Y, gamma, *, max_iter=1000, tol=1e-10, accelerate=True):
     """Return the fitted selector, and its weights as published."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        selector = RFS(1, gamma=gamma, max_iter=max_iter, tol=tol, accelerate=accelerate, task="regression").fit(X, Y if Y.shape[1] > 1 else Y[:, 0])
+        selector = RFS(1, gamma=gamma, max_iter=max_iter, tol=tol, accelerate=accelerate, task="regression")
+        selector.fit(X, Y if Y.shape[1] > 1 else Y[:, 0])
     return selector, selector.coef_.T
 
 

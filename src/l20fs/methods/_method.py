@@ -1,4 +1,4 @@
-"""What a method is made of: its base, the checks of its parameters, the loop of those that iterate, and what both need."""
+"""Parts of a method: its base, the checks of its parameters, the loop of those that iterate, and what both need."""
 
 from __future__ import annotations
 

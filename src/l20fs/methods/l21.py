@@ -69,10 +69,10 @@ class L21(PathSelector):
         Maximum number of sweeps of coordinate descent per penalty.
     tol : float, default=1e-6
         Tolerance of the duality gap at each penalty, relative to the objective of W = 0.
-    task : {"auto", "classification", "regression"}, default="auto"
-        Whether y holds labels or numbers; ``"auto"`` takes whole numbers in one column for labels.
     callback : callable or None, default=None
         Called with a :class:`~l20fs.estimators.scoring.Progress` after each penalty.
+    task : {"auto", "classification", "regression"}, default="auto"
+        Whether y holds labels or numbers; ``"auto"`` takes whole numbers in one column for labels.
 
     Attributes
     ----------
