@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from types import MappingProxyType
@@ -69,12 +70,18 @@ class Checked(BaseSelector):
                 checks[name](name, value)
 
 
+@dataclass(eq=False, repr=False)
 class Method(Checked, ScoringSelector):
     """Base of the methods that score every feature once: a dataclass of their parameters."""
 
+    n_features_to_select: int | float = 20
 
+
+@dataclass(eq=False, repr=False)
 class MethodForOneK(Checked, SolvesForOneK):
     """Base of the methods that optimise for one number of features: a dataclass of their parameters."""
+
+    n_features_to_select: int | float = 20
 
 
 def follow(method: Any, steps: Iterable[tuple[State, float, float]]) -> tuple[State, list[float]]:

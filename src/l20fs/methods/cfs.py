@@ -81,7 +81,7 @@ class CFS(Method):
 
     checks = rules(max_stale=COUNT)
 
-    n_features_to_select: int | float | None = 20
+    n_features_to_select: int | float | None = 20  # type: ignore[assignment]  # None is the best subset
     _: KW_ONLY
     binning: str = "mdlp"
     n_bins: int = 10

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from l20fs.methods._method import About, Method, Scored, Targets, choice, rules
 from l20fs.typing import Array
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class ChiSquare(Method):
     r"""Rank features by Pearson's test of independence between their bins and the classes.
 
@@ -80,8 +80,6 @@ class ChiSquare(Method):
 
     checks = rules(counts=check_flag, rank_by=choice("auto", "statistic", "p_value"))
 
-    n_features_to_select: int | float = 20
-    _: KW_ONLY
     counts: bool = False
     binning: str = "width"
     n_bins: int = 10

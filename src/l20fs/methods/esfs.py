@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from l20fs.objective.prox import keep_best_rows, order_descending
 from l20fs.typing import Array
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class ESFS(MethodForOneK):
     r"""Select k features by l2,0-constrained regression on labels coded for linear discriminant analysis.
 
@@ -88,8 +88,6 @@ class ESFS(MethodForOneK):
     )
     checks = rules(tol=POSITIVE)
 
-    n_features_to_select: int | float = 20
-    _: KW_ONLY
     max_iter: int = 1000
     tol: float = 1e-6
     sizes: Sequence[int] | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from l20fs.methods._method import About, Method, Scored, Targets
 from l20fs.typing import Array
 
 
-@dataclass(eq=False, repr=False)
 class FisherScore(Method):
     r"""Rank features by the ratio of between-class to within-class scatter.
 
@@ -54,8 +52,6 @@ class FisherScore(Method):
         "O(N d)",
     )
     takes_device_arrays = True
-
-    n_features_to_select: int | float = 20
 
     def _score_features(self, X: Any, targets: Targets) -> Scored:
         between, total = class_scatter(X, targets)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from l20fs.typing import Array
 CRITERIA = ("gain", "ratio", "su")
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class InformationGain(Method):
     r"""Rank features by their mutual information with the class, in bits.
 
@@ -65,8 +65,6 @@ class InformationGain(Method):
 
     checks = rules(criterion=choice(*CRITERIA))
 
-    n_features_to_select: int | float = 20
-    _: KW_ONLY
     criterion: str = "gain"
     binning: str = "mdlp"
     n_bins: int = 10

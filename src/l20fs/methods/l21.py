@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from l20fs.typing import Array, Task
 MOST_ALPHAS = 10**5
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class PathSelector(Method):
     """Base of the methods that follow a path of decreasing penalties from the entry of the first feature."""
 
@@ -32,8 +32,6 @@ class PathSelector(Method):
         tol=POSITIVE,
     )
 
-    n_features_to_select: int | float = 20
-    _: KW_ONLY
     alpha: float = 0.1
     n_alphas: int = 50
     ranking: Literal["entry", "norm"] = "entry"
@@ -42,7 +40,7 @@ class PathSelector(Method):
     callback: Callback | None = None
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class L21(PathSelector):
     r"""Select features by least squares with the convex row penalty.
 
@@ -118,7 +116,7 @@ class L21(PathSelector):
     needs_labels = False
     takes_device_arrays = True
 
-    task: Task = field(default="auto", kw_only=True)
+    task: Task = "auto"
 
     def _score_features(self, X: Any, targets: Targets) -> Scored:
         columns, Y = Columns(X).centred(), targets.Y - targets.Y.mean(axis=0)

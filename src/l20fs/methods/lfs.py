@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from l20fs.methods._method import POSITIVE, About, Callback, Method, Scored, Tar
 from l20fs.typing import Array
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class LFS(Method):
     r"""Rank features by their weights in a linear discriminant analysis with an l2,1 penalty.
 
@@ -80,8 +80,6 @@ class LFS(Method):
     )
     checks = rules(penalty=POSITIVE, tol=POSITIVE)
 
-    n_features_to_select: int | float = 20
-    _: KW_ONLY
     penalty: float = 1.0
     max_iter: int = 50
     tol: float = 1e-6

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ _COPY = 1.0 - 1e-12
 _LARGEST_F = 1e150
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class MRMR(Method):
     r"""Select features greedily by maximum relevance and minimum redundancy.
 
@@ -98,8 +98,6 @@ class MRMR(Method):
 
     checks = rules(variant=choice(*VARIANTS))
 
-    n_features_to_select: int | float = 20
-    _: KW_ONLY
     variant: str = "mid"
     binning: str = "width"
     n_bins: int = 10

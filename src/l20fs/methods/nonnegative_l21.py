@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from l20fs.typing import Array
 ROUNDING = 1e-14
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class NonnegativeL21(Method):
     r"""Select features by least squares with the l2,1 penalty and non-negative weights.
 
@@ -86,8 +86,6 @@ class NonnegativeL21(Method):
     )
     checks = rules(alpha=number(strict=True, below=1.0), tol=POSITIVE)
 
-    n_features_to_select: int | float = 20
-    _: KW_ONLY
     alpha: float = 0.1
     max_iter: int = 10000
     tol: float = 1e-6

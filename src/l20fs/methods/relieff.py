@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -19,7 +19,7 @@ Variant = Literal["relieff", "nearest", "feast"]
 Search = Callable[[Array, Array], tuple[Array, Array]]
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class ReliefF(Method):
     r"""Rank features by their differences to near misses less their differences to near hits.
 
@@ -100,8 +100,6 @@ class ReliefF(Method):
 
     checks = rules(variant=choice(*get_args(Variant)))
 
-    n_features_to_select: int | float = 20
-    _: KW_ONLY
     variant: Variant = "relieff"
     n_neighbors: int = 10
     task: Task = "auto"

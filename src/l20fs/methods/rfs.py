@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -21,7 +21,7 @@ Bias = Literal["none", "unpenalised"]
 EPSILON = 1e-8
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class RFS(Method):
     r"""Rank features by a sparse regression with l2,1 loss and l2,1 penalty.
 
@@ -95,8 +95,6 @@ class RFS(Method):
     takes_device_arrays = True
     checks = rules(gamma=POSITIVE, bias=choice("none", "unpenalised"))
 
-    n_features_to_select: int | float = 20
-    _: KW_ONLY
     gamma: float = 1.0
     bias: Bias = "none"
     accelerate: bool = True

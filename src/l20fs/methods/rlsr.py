@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ EPSILON = 1e-9
 UNLABELLED = -1
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class RLSR(Method):
     r"""Rank features by the scales of a rescaled linear regression.
 
@@ -100,8 +100,6 @@ class RLSR(Method):
     takes_device_arrays = True
     checks = rules(gamma=POSITIVE, p=POSITIVE)
 
-    n_features_to_select: int | float = 20
-    _: KW_ONLY
     gamma: float = 1.0
     p: float = 1.0
     semi_supervised: bool = False

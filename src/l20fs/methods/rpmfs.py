@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ SPECTRAL_NORM = 10.0
 LARGEST_MU = 1e10
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class RPMFS(MethodForOneK):
     r"""Select exactly k features by robust regression with an :math:`l_{2,0}` constraint.
 
@@ -107,8 +107,6 @@ class RPMFS(MethodForOneK):
     needs_labels = False
     checks = rules(mu=number(strict=True, below=LARGEST_MU), rho=number(1), init=choice("zeros", "random"), tol=POSITIVE)
 
-    n_features_to_select: int | float = 20
-    _: KW_ONLY
     mu: float = 0.01
     rho: float = 1.02
     init: Literal["zeros", "random"] = "zeros"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -26,7 +26,7 @@ FINE_FEATURES = 100
 STALE_SHARE = 0.01
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class SVMRFE(Method):
     r"""Rank features by recursive elimination with linear support vector machines.
 
@@ -108,8 +108,6 @@ class SVMRFE(Method):
     takes_numbers = True
     checks = rules(C=POSITIVE, epsilon=number(), tol=number(1e-12))
 
-    n_features_to_select: int | float = 20
-    _: KW_ONLY
     C: float = 1.0
     scale: Scale = "zscore"
     max_features: int | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from inspect import signature
 
 import numpy as np
@@ -21,7 +21,7 @@ from l20fs.typing import Array
 LEAST_RIDGE = 1e-12
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class UDFS(Method):
     r"""Rank features without labels, by projections that vary little within neighbourhoods.
 
@@ -91,8 +91,6 @@ class UDFS(Method):
     )
     checks = rules(alpha=number(LEAST_RIDGE), local_ridge=number(LEAST_RIDGE))
 
-    n_features_to_select: int | float = 20
-    _: KW_ONLY
     n_clusters: int = 5
     n_neighbors: int = 5
     alpha: float = 0.01

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -25,7 +25,7 @@ POWER_STEPS = 50
 POWER_TOL = 1e-8
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class URAFS(Method):
     r"""Rank features without labels, by an uncorrelated regression on an adaptive graph embedding of the samples.
 
@@ -103,8 +103,6 @@ class URAFS(Method):
     )
     checks = rules(alpha=POSITIVE, entropy=POSITIVE, graph_weight=number(), init=choice("pca", "random"))
 
-    n_features_to_select: int | float = 20
-    _: KW_ONLY
     n_clusters: int = 5
     alpha: float = 1.0
     graph_weight: float = 0.1
