@@ -14,7 +14,6 @@ from sklearn.metrics import mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.preprocessing import KBinsDiscretizer
 
-from l20fs.methods import CFS, MRMR, ChiSquare, InformationGain
 from l20fs.methods._discretise import (
     bin_codes,
     contingency_tables,
@@ -113,20 +112,6 @@ def test_mdlp_stands_more_classes_than_a_float_can_raise_three_to():
     labels = np.arange(1400) // 2
     binned = discretise(np.arange(1400.0)[:, None], "mdlp", labels=labels)
     assert binned.n_states[0] >= 1
-
-
-@pytest.mark.parametrize(
-    ("parameters", "words"),
-    [
-        ({"binning": "bins"}, "binning='bins' is unknown"),
-        ({"n_bins": 1}, "n_bins=1 is not valid"),
-        ({"binning": "sigma3", "tau": -1}, "tau=-1 is not valid"),
-    ],
-)
-def test_bad_binnings_are_refused(parameters, words):
-    for method in (ChiSquare, MRMR, InformationGain, CFS):
-        with pytest.raises(ValueError, match=words):
-            method(**parameters).fit(np.eye(4), [0, 0, 1, 1])
 
 
 # Counts and information

@@ -125,21 +125,3 @@ def test_a_random_start_repeats_by_default_and_follows_its_seed():
     one, two, other = (URAFS(3, init="random", max_iter=500, **seed).fit(X) for seed in ({}, {}, {"random_state": 1}))
     assert np.array_equal(one.scores_, two.scores_)
     assert not np.allclose(one.scores_, other.scores_)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"n_clusters": 0}, "n_clusters=0 is not valid"),
-        ({"alpha": 0.0}, r"alpha=0\.0 is not valid\. Use a number above 0"),
-        ({"graph_weight": -1.0}, r"graph_weight=-1\.0 is not valid\. Use a number at least 0"),
-        ({"entropy": 0}, "entropy=0 is not valid"),
-        ({"scale": "unit"}, "scale='unit' is unknown"),
-        ({"init": "zeros"}, "init='zeros' is unknown. Use 'pca' or 'random'"),
-        ({"max_iter": 0}, "max_iter=0 is not valid"),
-        ({"tol": -1.0}, r"tol=-1\.0 is not valid"),
-    ],
-)
-def test_bad_parameters_are_refused(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        URAFS(1, **parameters).fit(clusters())
