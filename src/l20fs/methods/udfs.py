@@ -13,7 +13,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from l20fs.design import Scale
 from l20fs.design.column_scale import scaled
-from l20fs.methods._linalg import Form, row_norms, smooth_row_norms
+from l20fs.methods._linalg import row_norms, smooth_row_norms
 from l20fs.methods._method import About, Callback, Method, Scored, Targets, follow, number, rules
 from l20fs.typing import Array
 
@@ -173,19 +173,18 @@ def starting_weights(Z: Array, n_columns: int) -> Array:
     return (cost.mean() + floor) / (cost + floor)
 
 
-def smallest_eigenvectors(Z: Array, inverse_weights: Array, alpha: float, n_columns: int, *, form: Form = "auto") -> Array:
+def smallest_eigenvectors(Z: Array, inverse_weights: Array, alpha: float, n_columns: int) -> Array:
     r"""Return the eigenvectors of :math:`Z'Z + \gamma D` with the smallest eigenvalues, (n_features, n_columns).
 
     Both forms compute the largest eigenvalues of :math:`\gamma (Z'Z + \gamma D)^{-1}` without dividing by
-    :math:`P = D^{-1}`, the diagonal matrix of ``inverse_weights``: ``"primal"`` by a dense d x d matrix, ``"dual"`` by
-    Lanczos iterations with :math:`P - P Z' (\gamma I + Z P Z')^{-1} Z P`, which needs an N x N matrix. ``"auto"`` takes the
-    smaller.
+    :math:`P = D^{-1}`, the diagonal matrix of ``inverse_weights``: the primal one by a dense d x d matrix, the dual one by
+    Lanczos iterations with :math:`P - P Z' (\gamma I + Z P Z')^{-1} Z P`, which needs an N x N matrix.
     """
     n_rows, n_features = Z.shape
     root = np.sqrt(inverse_weights)
     scaled = Z * root
     # Lanczos iterations cannot compute all eigenvectors.
-    if n_columns < n_features and (form == "dual" or (form == "auto" and n_rows < n_features)):
+    if n_columns < n_features and n_rows < n_features:
         return _iterate(scaled, root, alpha, n_columns)
     dense = scaled.T @ scaled
     dense.flat[:: n_features + 1] += alpha

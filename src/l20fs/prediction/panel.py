@@ -11,21 +11,10 @@ from typing import Any, Literal
 import numpy as np
 
 from l20fs.files import write_atomically
+from l20fs.prediction import panel_file
 from l20fs.prediction.calibration import Calibration
 from l20fs.prediction.linear_rule import LinearRule, decide
-from l20fs.prediction.panel_file import (
-    FORMAT,
-    MOST_BYTES,
-    SCHEMA,
-    Columns,
-    CrossProducts,
-    PanelError,
-    SizeRule,
-    check_panel,
-    content_hash,
-    read_text,
-    write_text,
-)
+from l20fs.prediction.panel_file import Columns, CrossProducts, PanelError, SizeRule
 from l20fs.prediction.panel_texts import formula, r_function
 from l20fs.prediction.samples import column_names, in_patterns, read_columns, transformed
 from l20fs.prediction.substitution import NormalEquations
@@ -103,11 +92,11 @@ class Panel:
     data_sha256: str | None = None
     provenance: dict[str, Any] = field(default_factory=dict)
     replaced: dict[str, str | None] = field(default_factory=dict)
-    format: int = FORMAT
-    schema: str = SCHEMA
+    format: int = panel_file.FORMAT
+    schema: str = panel_file.SCHEMA
 
     def __post_init__(self) -> None:
-        check_panel(self)
+        panel_file.check_panel(self)
 
     def __repr__(self) -> str:
         names = self.features_for()
@@ -122,7 +111,7 @@ class Panel:
     @cached_property
     def sha256(self) -> str:
         """SHA-256 of the canonical JSON of all fields: names sorted, no spaces, ASCII only."""
-        return content_hash(self._stored())
+        return panel_file.content_hash(self._stored())
 
     def to_json(self) -> str:
         """Return the text of the file: one line per field; the same panel gives the same text.
@@ -132,7 +121,7 @@ class Panel:
         str
             JSON.
         """
-        return write_text(self._stored())
+        return panel_file.write_text(self._stored())
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Panel:
@@ -148,7 +137,7 @@ class Panel:
         Panel
             The panel, after a check of its hash and of every value.
         """
-        return read_text(text, cls)
+        return panel_file.read_text(text, cls)
 
     def save(self, file: str | os.PathLike[str]) -> None:
         """Write the panel to a file, atomically.
@@ -175,7 +164,7 @@ class Panel:
             The panel, after a check of its hash and of every value.
         """
         with open(file, "rb") as stream:
-            text = stream.read(MOST_BYTES + 1)
+            text = stream.read(panel_file.MOST_BYTES + 1)
         try:
             return cls.from_json(text)
         except PanelError as error:

@@ -47,22 +47,19 @@ class NormalEquations:
 
     def rule_on(self, places: Sequence[int] | Array) -> LinearRule:
         """Return the rule on some columns, in units of X."""
+        chosen, products = np.array(places, dtype=np.intp), self._products
+        system = self._gram[np.ix_(chosen, chosen)] + products.ridge * np.eye(len(chosen))
         with np.errstate(over="ignore", invalid="ignore"):
-            rule = self._solve(np.array(places, dtype=np.intp))
-        if not np.isfinite(rule.weights).all() or np.isnan(rule.intercept).any():
+            values = np.linalg.lstsq(system, self._targets[chosen], rcond=None)[0]
+            weights, intercept = values / _numbers(products.target_factors), _numbers(products.target_means)
+            if self.scatter is not None:
+                means, within = self.scatter.means[:, chosen], self.scatter.within[np.ix_(chosen, chosen)]
+                weights, intercept = self.scatter._replace(means=means, within=within).discriminant(weights)
+            weights = weights / self._divisor[chosen, None]
+            intercept = intercept - self._centre[chosen] @ weights
+        if not np.isfinite(weights).all() or np.isnan(intercept).any():
             raise PanelError("The cross-products of the panel are too large to solve for other weights. Give all features.")
-        return rule
-
-    def _solve(self, chosen: Array) -> LinearRule:
-        system = self._gram[np.ix_(chosen, chosen)] + self._products.ridge * np.eye(len(chosen))
-        values = np.linalg.lstsq(system, self._targets[chosen], rcond=None)[0]
-        weights, intercept = values / _numbers(self._products.target_factors), _numbers(self._products.target_means)
-        scatter = self.scatter
-        if scatter is not None:
-            own = scatter._replace(means=scatter.means[:, chosen], within=scatter.within[np.ix_(chosen, chosen)])
-            weights, intercept = own.discriminant(weights)
-        weights = weights / self._divisor[chosen, None]
-        return LinearRule(chosen, weights, intercept - self._centre[chosen] @ weights)
+        return LinearRule(chosen, weights, intercept)
 
     def replace(self, there: Sequence[int], n: int, missing: Sequence[int]) -> tuple[list[int], dict[int, int | None]]:
         """Add to those of the first n columns that are there as many others as are missing, each that lowers the loss most.
