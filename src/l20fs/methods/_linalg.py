@@ -17,8 +17,8 @@ def weighted_ridge(X: Any, Y: Any, feature_weights: Any, sample_weights: Any) ->
     r"""Solve a ridge regression with weighted features and samples.
 
     Minimises :math:`\sum_i \|x_i W - y_i\|^2 / s_i + \sum_j \|w_j\|^2 / p_j` for feature weights p and sample weights s by
-    :math:`W = P X' (X P X' + S)^{-1} Y` (dual, N x N) or the equivalent primal system (d x d), whichever is smaller. Neither form divides by p, so
-    a feature may have weight 0.
+    :math:`W = P X' (X P X' + S)^{-1} Y` (dual, N x N) or the equivalent primal system (d x d), whichever is smaller. Neither
+    form divides by p, so a feature may have weight 0.
 
     Parameters
     ----------
