@@ -14,7 +14,7 @@ from l20fs.estimators.panel_export import build_panel
 from l20fs.inputs.targets import encode_targets
 from l20fs.prediction.calibration import Calibration, Calibrations
 from l20fs.prediction.panel import Panel
-from l20fs.prediction.panel_records import PanelError
+from l20fs.prediction.panel_file import PanelError
 
 
 def make_panel(findings: Findings) -> Panel | None:

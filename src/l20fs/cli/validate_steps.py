@@ -39,7 +39,7 @@ from l20fs.evaluation.validation import Validation, validate_classes, validate_n
 from l20fs.inputs.names import NamedColumns
 from l20fs.prediction.new_samples import predict_samples
 from l20fs.prediction.panel import Panel
-from l20fs.prediction.records import RecordError, read_value
+from l20fs.prediction.panel_file import PanelError, read_value
 from l20fs.report.sentences import adjusted_for
 from l20fs.report.validation import Section
 from l20fs.text import MOST, counted, folded, listed
@@ -193,7 +193,7 @@ def promise_of(panel: Panel, k: int | None = None) -> tuple[str, Estimate] | Non
         return None
     try:
         promised = Estimate(*(read_value(stored.get(end), float, end) for end in Estimate._fields))
-    except RecordError:
+    except PanelError:
         return None
     most = 1.0 if METRICS[name].is_share else math.inf
     return (name, promised) if promised.lower <= promised.value <= promised.upper <= most else None

@@ -37,7 +37,7 @@ from l20fs.prediction.calibration import Calibration
 from l20fs.prediction.discriminant import ClassScatter
 from l20fs.prediction.linear_rule import LinearRule
 from l20fs.prediction.panel import Panel, finite_or_none
-from l20fs.prediction.panel_records import MOST_CROSSED, Columns, CrossProducts, PanelError, SizeRule, triangle_of
+from l20fs.prediction.panel_file import MOST_CROSSED, Columns, CrossProducts, PanelError, SizeRule, triangle_of
 from l20fs.prediction.training_check import centres_of, farthest_by_size
 from l20fs.solvers.robust import bounded_weights
 from l20fs.typing import Array
