@@ -43,7 +43,7 @@ for given in (["select", "srbct", "-k", "5"], ["compare", "srbct", "--methods=Fi
     "h5ad": """
 import anndata
 from l20fs.anndata import select_genes
-from l20fs.blocks import open_large
+from l20fs import open_large
 adata = anndata.AnnData(tumours.data)
 adata.obs["type"] = tumours.target
 adata.obs_names, adata.var_names = adata.obs_names.astype(str), tumours.feature_names
@@ -54,7 +54,7 @@ assert L20Selector(3).fit(open_large("cells.h5ad"), tumours.target).support_.sum
 """,
     "zarr": """
 import zarr
-from l20fs.blocks import open_large
+from l20fs import open_large
 zarr.save_array("x.zarr", tumours.data)
 assert L20Selector(3).fit(open_large("x.zarr"), tumours.target).support_.sum() == 3
 """,

@@ -11,7 +11,7 @@ from reference import best_objective, centred, homotopy, loss, n_rows
 
 from l20fs.data import make_planted
 from l20fs.design import finish
-from l20fs.design.driver import GramRequest
+from l20fs.design.driver import GramRequest, answer
 from l20fs.objective.problem import make_problem
 from l20fs.solvers import AHIHT, HIHT
 
@@ -258,7 +258,7 @@ def test_a_step_asks_for_one_product(solver):
         while True:
             assert isinstance(request, GramRequest)
             n_requests += 1
-            request = walk.send(request.answer(request.matrix, [request])[0])
+            request = walk.send(answer([request])[0])
     except StopIteration as end:
         path = end.value
     assert len(np.unique(path.lipschitz)) == 1

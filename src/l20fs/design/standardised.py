@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from l20fs.design.column_scale import divisors_of
-from l20fs.design.driver import MomentsRequest, ProductsRequest, Walk
+from l20fs.design.driver import Request, Walk
 from l20fs.design.matrix import BLOCK_ELEMENTS, Lines, Matrix
 from l20fs.design.sample_weights import SampleWeights
 from l20fs.design.tolerances import LEAST_DEVIATION, refuse_huge_values, refuse_overflow
@@ -84,14 +84,21 @@ def spread(lines: Array, samples: Array | None, n_samples: int) -> Array:
     return found
 
 
-def measure(matrix: Matrix, sample_weights: SampleWeights, samples: Array | None = None) -> Walk[Measured]:
-    """Measure the columns of one problem: a pass over X, and one more with nuisances."""
+def measure(
+    matrix: Matrix, sample_weights: SampleWeights, samples: Array | None = None, vectors: Array | None = None
+) -> Walk[tuple[Measured, Any]]:
+    """Measure the columns of one problem, and multiply those of V with vectors over its samples: by one pass over X."""
     xp, total = matrix.place.xp, sample_weights.total
     values = sample_weights.values
     if samples is not None:
         values = spread(np.ones(len(samples)) if values is None else values, samples, matrix.n_samples)
     weights = matrix.put(values)
-    sums, squares = yield MomentsRequest(matrix, weights)
+    lines = [each for each in (sample_weights.basis, vectors) if each is not None]
+    asked = [Request(matrix, "moments", weights)]
+    for each in lines:
+        there = matrix.place.send(spread(sample_weights.times_root(each), samples, matrix.n_samples))
+        asked.append(Request(matrix, "exact_products", there))
+    (sums, squares), *products = yield asked
     with np.errstate(over="ignore", invalid="ignore"):  # raised as an error below
         offset = None if sums is None or not matrix.has_intercept else sums / total
         energy = squares if offset is None else squares - total * offset * offset
@@ -104,7 +111,9 @@ def measure(matrix: Matrix, sample_weights: SampleWeights, samples: Array | None
     varies = energy > least
     nothing = xp.zeros_like(energy)
     found = Measured(matrix, sample_weights, samples, weights, offset, xp.where(varies, energy, nothing), varies, 0.0, None)
-    return found if sample_weights.basis is None else (yield from _adjusted(found, mean))
+    if sample_weights.basis is not None:
+        found = _adjusted(found, mean, products[0])
+    return found, products[-1] if vectors is not None else None
 
 
 def _measured_again(matrix: Matrix, weights: Array | None, offset: Any, energy: Any, squares: Any) -> tuple[Any, Any]:
@@ -128,12 +137,11 @@ def _measured_again(matrix: Matrix, weights: Array | None, offset: Any, energy: 
     return offset, energy
 
 
-def _adjusted(found: Measured, mean: Any) -> Walk[Measured]:
+def _adjusted(found: Measured, mean: Any, shares: Any) -> Measured:
     """Subtract what nuisances explain of the columns; those that they explain altogether are constant."""
     matrix, weights, place = found.matrix, found.sample_weights, found.matrix.place
     xp = place.xp
     assert weights.basis is not None
-    shares = yield ProductsRequest(matrix, found.spread(weights.times_root(weights.basis)), exactly=True)
     shares = xp.where(found.varies, shares, xp.zeros_like(shares))
     left = found.energy - xp.sum(shares * shares, axis=0)
     small = np.flatnonzero(place.fetch(found.varies & (left <= SMALL_SHARE * found.energy)))
@@ -298,10 +306,8 @@ class Design:
         """Return products of V with lines as products of X~ with them; the memory of the former is used."""
         return np.multiply(products, self.factor, out=products) if self.place.is_host else products * self.factor
 
-    def among(self, rows: Array, combos: Array | None, *, exactly: bool) -> Array:
+    def adjusted_among(self, rows: Array, combos: Array | None) -> Array:
         """Return the products of the features ``rows`` of X~ with combinations of themselves, on the host."""
-        if self.shares is None:
-            return self.matrix.gram_among(self.lines(rows, combos), exactly=exactly)
         columns = self.columns(rows)
         return np.asarray((columns if combos is None else combos @ columns) @ columns.T)
 
@@ -318,7 +324,8 @@ class Design:
         In float64 if they are wanted ``exactly``, whatever the dtype of X.
         """
         lines = self._put(np.asarray(residual, dtype=np.float64))
-        return self.place.fetch(self.scaled(self.matrix.products(lines, exactly=exactly)))
+        (found,) = (self.matrix.exact_products if exactly else self.matrix.products)([lines])
+        return self.place.fetch(self.scaled(found))
 
     def columns(self, rows: Array) -> Array:
         """Return a few columns of X~ as rows, (n_rows, n_samples), in float64."""
