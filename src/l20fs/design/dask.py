@@ -195,9 +195,13 @@ class DaskMatrix(Matrix):
         """Return those of some columns that are not held."""
         return np.setdiff1d(np.concatenate([NO_COLUMNS, *rows]), self._held[0])
 
-    def _has_room(self, n_more: int) -> bool:
+    @property
+    def n_columns_at_once(self) -> int:
         room = SHARE_HELD * get_config()["working_memory"] * 2**20
-        return (len(self._held[0]) + n_more) * self.n_samples * self.dtype.itemsize <= room
+        return max(1, int(room / (self.n_samples * self.dtype.itemsize)))
+
+    def _has_room(self, n_more: int) -> bool:
+        return len(self._held[0]) + n_more <= self.n_columns_at_once
 
     def _keep(self, rows: Array, values: Any, wanted: Array) -> None:
         """Keep columns that were read beside those that are held, if there is room, else beside those that are wanted."""

@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -78,11 +79,13 @@ def open_large(source: Any, *, key: str = "X") -> Any:
 
 
 def _open(path: Path, key: str) -> Any:
+    head = b""
     if path.is_dir() and any((path / name).exists() for name in ("zarr.json", ".zarray", ".zgroup")):
         return _open_zarr(path, key)
-    is_parquet = path.is_dir() and any(path.glob("*.parquet"))
-    head = b"" if path.is_dir() else _head_of(path)
-    if is_parquet or head.startswith(b"PAR1"):
+    if not path.is_dir():
+        with open(path, "rb") as stream:
+            head = stream.read(8)
+    if head.startswith(b"PAR1") or any(path.glob("*.parquet")):
         return _require("dask.dataframe", "dask,io,pandas", "A Parquet file").read_parquet(os.fspath(path))
     if head.startswith(b"\x93NUMPY"):
         return _open_npy(path)
@@ -94,15 +97,10 @@ def _open(path: Path, key: str) -> Any:
 
 def _require(module: str, extra: str, user: str) -> Any:
     try:
-        return __import__(module, fromlist=["_"])
+        return import_module(module)
     except ModuleNotFoundError:
         name = module.partition(".")[0]
         raise ModuleNotFoundError(f"{user} needs {name}: pip install 'l20fs[{extra}]'.") from None
-
-
-def _head_of(path: Path) -> bytes:
-    with open(path, "rb") as stream:
-        return stream.read(8)
 
 
 # ------------------------------------------------------------------------------------------------------------- as Dask

@@ -50,8 +50,8 @@ class Lines(NamedTuple):
     rows : array of shape (n_rows,)
     combos : array of shape (n_lines, n_rows), or None
         None: every column is a line.
-    offsets : array of shape (n_rows,), or None
-        What is subtracted from the columns, where V is; None: nothing.
+    offsets : array of shape (n_rows,)
+        What is subtracted from the columns, where V is.
     factors : array of shape (n_rows,)
         What they are multiplied by, where V is.
     weights : array of shape (n_samples,), or None
@@ -71,13 +71,10 @@ class Lines(NamedTuple):
     def of_columns(self, columns: Any, place: Place) -> Any:
         """Return the lines from the columns of V, (n_rows, n_samples), in float64, where these are."""
         if self.combos is None:
-            columns = columns if self.offsets is None else columns - self.offsets[:, None]
-            lines = columns * self.factors[:, None]
+            lines = (columns - self.offsets[:, None]) * self.factors[:, None]
         else:
             combos = place.send(self.combos) * self.factors
-            lines = combos @ columns
-            if self.offsets is not None:
-                lines = lines - (combos @ self.offsets)[:, None]
+            lines = combos @ columns - (combos @ self.offsets)[:, None]
         return lines if self.weights is None else lines * self.weights
 
     def among(self, columns: Any, place: Place) -> Any:
@@ -86,9 +83,9 @@ class Lines(NamedTuple):
 
     def in_precision(self, dtype: Any, xp: Any) -> Lines:
         """Return what makes columns of this precision, with the roots of the weights, whose products are wanted."""
-        offsets = None if self.offsets is None else xp.astype(self.offsets, dtype)
         weights = None if self.weights is None else xp.astype(xp.sqrt(self.weights), dtype)
-        return self._replace(offsets=offsets, factors=xp.astype(self.factors, dtype), weights=weights)
+        offsets, factors = xp.astype(self.offsets, dtype), xp.astype(self.factors, dtype)
+        return self._replace(offsets=offsets, factors=factors, weights=weights)
 
 
 class Matrix(ABC):
@@ -138,6 +135,16 @@ class Matrix(ABC):
     def columns(self, rows: Array) -> Array:
         """Return columns of V on the host, (n_rows, n_samples), in float64."""
         return self.place.fetch(self.there(rows))
+
+    @property
+    def n_columns_at_once(self) -> int:
+        """Number of columns that are read together where many are."""
+        return max(1, BLOCK_ELEMENTS // self.n_samples)
+
+    def some_at_a_time(self, rows: Array) -> Iterator[Array]:
+        """Yield features, as many at a time as columns are read together."""
+        step = self.n_columns_at_once
+        return (rows[start : start + step] for start in range(0, len(rows), step))
 
     def hold(self, rows: Sequence[Array]) -> list[None]:
         """Read columns at once that are asked for next; in memory they are there."""

@@ -7,10 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from l20fs.design.tolerances import CONSTANT_SHARE
 from l20fs.typing import Array
-
-#: A column whose values differ by less than this share of their size is constant: they are rounding.
-CONSTANT_SHARE = 4.0 * float(np.finfo(np.float64).eps)
 
 #: A column whose values differ by no more than this is constant.
 LEAST_RANGE = 1e-305
