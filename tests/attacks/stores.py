@@ -190,7 +190,7 @@ def one_long_name_many_times(folder: Path) -> list[str]:
     return on_h5ad(folder)
 
 
-@attack(r"error: cells\.h5ad: needs about .* of memory for a block", cap=2 * CAP)
+@attack(r"error: cells\.h5ad: 'X' has chunks of 3\.7 GiB, more than", cap=2 * CAP)
 def huge_chunk_of_a_small_matrix(folder: Path) -> list[str]:
     with h5ad(folder) as stored:
         shape = (N_CELLS, N_GENES)
@@ -267,7 +267,7 @@ def more_chunks_than_anyone_lists(folder: Path) -> list[str]:
     return on_h5ad(folder)
 
 
-@attack(r"error: cells\.h5ad: .* is damaged: its indptr does not fit", cap=2 * CAP)
+@attack(r"error: cells\.h5ad: .* is damaged: its indptr and indices do not fit", cap=2 * CAP)
 def endless_row_pointers(folder: Path) -> list[str]:
     with h5ad(folder) as stored:
         del stored["X"]
@@ -434,12 +434,12 @@ def on_array(folder: Path, array: dict[str, Any]) -> list[str]:
     return ["select", str(folder / "array.zarr"), "--labels", str(folder / "labels.txt")]
 
 
-@attack(r"error: array\.zarr: needs about .* GiB of memory for a block", cap=2 * CAP)
+@attack(r"error: array\.zarr: '' has chunks of 44\.7 GiB, more than", cap=2 * CAP)
 def store_with_more_columns_than_any_machine_holds(folder: Path) -> list[str]:
     return on_array(folder, describe([N_CELLS, 10**12], [N_CELLS, 10**8]))
 
 
-@attack(r"error: array\.zarr: needs about .* of memory for the edges", cap=2 * CAP)
+@attack(r"error: labels\.txt: 60 labels, but 1000000000000000 samples", cap=2 * CAP)
 def store_with_more_rows_than_any_machine_holds(folder: Path) -> list[str]:
     return on_array(folder, describe([10**15, 1], [10**8, 1], "|u1"))
 

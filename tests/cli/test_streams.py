@@ -14,7 +14,6 @@ import pytest
 from cli_samples import contents, planted, with_lonely, write_table
 from platforms import needs_permissions, needs_posix
 
-from l20fs.blocks import FileBlocks
 from l20fs.cli import incoming, run
 from l20fs.cli.parameter_types import Names
 
@@ -116,24 +115,6 @@ def test_lists_panels_and_tables_come_from_pipes(data, tmp_path, capsys):
     with open_pipe(b"g1\ng2\n") as names, standard_input(data / "whole.tsv"):
         assert run(["validate", names, "-", "--target", "type", "-o", str(tmp_path / "validation")]) == 0
     assert json.loads((tmp_path / "validation" / "run.json").read_text())["arguments"]["panel"] == names
-
-
-def test_a_stream_that_stays_in_its_file_is_there_until_the_end(data, tmp_path, monkeypatch, temporary):
-    X, y = planted(n_features=6)[:2]
-    np.save(tmp_path / "x.npy", X)
-    (tmp_path / "labels.txt").write_text("\n".join(with_lonely(y)) + "\n")
-    monkeypatch.setattr("l20fs.data.readers.stays_in_file", lambda needed, request: True)
-    passes, total = [], FileBlocks.total
-
-    def count(*given):
-        passes.append([file.name for file in temporary.rglob("standard*")])
-        return total(*given)
-
-    monkeypatch.setattr(FileBlocks, "total", count)
-    with standard_input(tmp_path / "x.npy"):
-        assert select("-", tmp_path / "out", "--labels", tmp_path / "labels.txt") == 0
-    assert passes
-    assert all(names == ["standard input"] for names in passes)
 
 
 def test_an_endless_stream_ends_at_the_memory_limit(tmp_path, capsys):

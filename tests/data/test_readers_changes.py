@@ -10,10 +10,10 @@ from functools import partial
 import pytest
 from platforms import needs_posix
 
-from l20fs.blocks.file_guard import ChangedFileError
 from l20fs.data import readers
 from l20fs.data.readers import DataError, digest, read_table
 from l20fs.data.readers.digest import read_file
+from l20fs.data.readers.file_guard import ChangedFileError
 from l20fs.data.readers.table import Request
 
 BEFORE, AFTER = (f"type,a,b\nu,1,2\nu,3,4\nv,{x},6\nv,7,8\n".encode() for x in (5, 9))

@@ -11,7 +11,7 @@ from reference import best_objective, centred, homotopy, loss, n_rows
 
 from l20fs.data import make_planted
 from l20fs.design import finish
-from l20fs.design.driver import GramRequest
+from l20fs.design.driver import GramRequest, answer
 from l20fs.objective.problem import make_problem
 from l20fs.solvers import AHIHT, HIHT
 
@@ -256,7 +256,7 @@ def test_steps_among_near_rows_ask_for_no_product(solver, most):
         request = next(walk)
         while True:
             n_products += isinstance(request, GramRequest)
-            request = walk.send(request.answer(request.matrix, [request])[0])
+            request = walk.send(answer([request])[0])
     except StopIteration as end:
         path = end.value
     assert 0 < n_products <= most * path.n_iters.sum()

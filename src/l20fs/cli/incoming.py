@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
-from l20fs.blocks import format_bytes
-from l20fs.blocks.memory import available_memory
 from l20fs.cli.output import readable, working
 from l20fs.data.readers import DataError
+from l20fs.data.readers.memory import available_memory
+from l20fs.text import format_bytes
 
 #: Names of standard input.
 STANDARD_INPUT = ("-", "/dev/stdin")

@@ -14,7 +14,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from l20fs import Constraints, L20Selector
-from l20fs.blocks import FileBlocks, format_bytes
 from l20fs.cli.incoming import as_file, is_there, refuse_twice, title_of
 from l20fs.cli.options import DataOptions, ModelOptions, ReadingOptions, flag
 from l20fs.cli.output import note, readable, working
@@ -23,8 +22,9 @@ from l20fs.data import load_srbct
 from l20fs.data.readers import DataError, Samples, read_table
 from l20fs.estimators.base import BaseSelector
 from l20fs.inputs.constraints import Features
+from l20fs.inputs.devices import is_dask
 from l20fs.inputs.nuisances import encode_nuisances
-from l20fs.text import abbreviated, by_number, counted
+from l20fs.text import abbreviated, by_number, counted, format_bytes
 from l20fs.typing import Array, Task
 
 
@@ -49,12 +49,12 @@ def load(data: str, options: DataOptions, *, in_blocks: bool = False) -> Samples
             samples = read(data, options.labels, given | wanted)
         refuse_target(samples)
     X = samples.X
-    if isinstance(X, FileBlocks):
+    if is_dask(X):
         than = f"the {format_bytes(options.max_memory)} of --max-memory" if options.max_memory else "the memory that is free"
         note(f"work on {samples.title} in memory would take more than {than}: it is read in blocks")
     if not options.is_log:
         return samples
-    return replace(samples, X=X.mapped(logarithms, X.dtype)) if isinstance(X, FileBlocks) else samples.mapped(logarithms)
+    return replace(samples, X=X.map_blocks(logarithms, dtype=X.dtype)) if is_dask(X) else samples.mapped(logarithms)
 
 
 def refuse_target(samples: Samples) -> None:
@@ -94,13 +94,6 @@ def read(data: str, labels: Path | None, options: dict[str, Any]) -> Samples:
     return replace(samples, title=readable(samples.title))
 
 
-def refuse_changed(samples: Samples) -> None:
-    """Raise an error if a file that was read in blocks is no longer the same, before its results are told."""
-    if isinstance(samples.X, FileBlocks) and samples.X.guard is not None:
-        with working(f"Checking that {samples.title} is still the same"):
-            samples.X.guard.verify()
-
-
 def tell_notes(samples: Samples) -> None:
     """Print what the readers have to say about a file, and what they chose by themselves."""
     for text in samples.notes:
@@ -133,7 +126,7 @@ def nuisances_of(samples: Samples) -> Array | None:
 
 def refuse_for_blocks(samples: Samples, options: ModelOptions, *, atlas: bool = False) -> None:
     """Refuse options that need all samples in memory if the samples are read in blocks."""
-    if not isinstance(samples.X, FileBlocks):
+    if not is_dask(samples.X):
         return
     way_out = f"{samples.title} is read in blocks. Leave the option out, or allow more memory (--max-memory)."
     if atlas:

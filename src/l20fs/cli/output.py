@@ -226,9 +226,9 @@ def stray_messages() -> Iterator[None]:
 @contextmanager
 def log_of_blocks(X: Any) -> Iterator[None]:
     """Print log messages of a fit to a matrix in blocks: how it is read, and with how much memory."""
-    from l20fs.blocks import FileBlocks
+    from l20fs.inputs.devices import is_dask
 
-    if not isinstance(X, FileBlocks):
+    if not is_dask(X):
         yield
         return
     logger, handler = logging.getLogger("l20fs"), _Notes(logging.INFO)

@@ -259,7 +259,7 @@ class Bytes(click.ParamType[int]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if isinstance(value, int):
             return value
-        from l20fs.blocks import parse_bytes
+        from l20fs.text import parse_bytes
 
         size = parse_bytes(value)
         if size is None:

@@ -82,7 +82,7 @@ def select(data: str, **given: Any) -> None:
       l20fs select relapse.csv --target relapse --scoring roc_auc --auto best -o results
       l20fs select methylation.csv --target age --task regression --auto 1se -o results
     """
-    from l20fs.cli.load import load, refuse_changed
+    from l20fs.cli.load import load
     from l20fs.cli.results import describe_run, write_selection
     from l20fs.cli.select_pipeline import run_selection
 
@@ -94,7 +94,6 @@ def select(data: str, **given: Any) -> None:
     options = options.completed()
     samples = load(data, options, in_blocks=options.method in SOLVERS)
     findings = run_selection(samples, options, describe_run(samples, arguments(data, options)))
-    refuse_changed(samples)
     names = None if output is None else write_selection(output, findings)
     tell(findings)
     if output is None or names is None:

@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.base import clone
 
 from l20fs import L20Selector, PanelAtlas, StabilitySelector
-from l20fs.blocks import FileBlocks, is_blocks
 from l20fs.cli import NothingSelectedError
 from l20fs.cli.load import make_selector, nuisances_of, refuse_for_blocks
 from l20fs.cli.options import SelectOptions
@@ -29,6 +28,7 @@ from l20fs.evaluation.corrected_score import Estimate, corrected_score, fixed_sc
 from l20fs.evaluation.metrics import METRICS, Metric
 from l20fs.evaluation.predictions import JUDGES, Nested, Predictions, nested_scores, predictions_by_k
 from l20fs.evaluation.target_summary import Classes, TargetSummary, summarise
+from l20fs.inputs.devices import is_dask
 from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.targets import encode_targets
 from l20fs.text import counted
@@ -87,8 +87,6 @@ def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str
         shared=shared,
         provenance=provenance,
     )
-    if isinstance(samples.X, FileBlocks):  # which holds the columns of the page from here on
-        samples.X.columns(np.concatenate(units[: max(findings.k, findings.k_max)]))
     warnings = data_warnings(findings)
     tell_warnings(warnings)
     return replace(findings, warnings=[*early, *warnings, *log.texts])
@@ -180,7 +178,7 @@ def limits_to_try(samples: Samples, options: SelectOptions) -> list[int]:
     if options.max_features is not None:
         return [min(options.max_features, n_features)]
     limits = search_limits(n_features)
-    return limits[:1] if isinstance(samples.X, FileBlocks) else limits  # every path reads the file many times
+    return limits[:1] if is_dask(samples.X) else limits  # every path reads the file many times
 
 
 def fit_and_validate(
@@ -214,7 +212,7 @@ def fit_and_validate(
 
 def shared_file(selector: BaseSelector, samples: Samples) -> Part | None:
     """Return a file that is read in blocks so that the fit and the folds share their passes; None for any other X."""
-    if not (selector.takes_parts and samples.preprocess is None and is_blocks(samples.X)):
+    if not (selector.takes_parts and samples.preprocess is None and is_dask(samples.X)):
         return None
     return share_samples(samples.X)
 
@@ -336,7 +334,7 @@ def list_panels(selector: BaseSelector, k: int, samples: Samples, eps: float | s
 
 def number_of_jobs(samples: Samples, options: SelectOptions) -> int:
     """Return the number of parallel fits; 1 for a file in blocks."""
-    return 1 if isinstance(samples.X, FileBlocks) else options.n_jobs
+    return 1 if is_dask(samples.X) else options.n_jobs
 
 
 def describe_protocol(predictions: Predictions | None, samples: Samples) -> str | None:

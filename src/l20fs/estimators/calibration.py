@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from l20fs.blocks import is_blocks
-from l20fs.blocks.passes import dense_entries
 from l20fs.design import SampleWeights, share_samples
 from l20fs.evaluation.engine import Samples, dense_columns, evaluate
 from l20fs.evaluation.folds import Fold, make_folds
 from l20fs.evaluation.judges import OwnPredictions
 from l20fs.evaluation.metrics import Outputs
 from l20fs.evaluation.out_of_fold import OutOfFold
-from l20fs.inputs.devices import is_device_array
+from l20fs.inputs.devices import is_dask, is_device_array
 from l20fs.inputs.targets import Targets
 from l20fs.objective.nested_rules import NestedSquares, nested_axes
 from l20fs.objective.solution_path import SolutionPath
@@ -48,7 +46,9 @@ def sample_entries(X: Any, samples: Array, columns: Array) -> Array:
     """Return ``X[samples][:, columns]`` as a dense array."""
     if is_device_array(X):
         return dense_columns(X, columns)[samples]
-    return dense_entries(X, samples, columns) if is_blocks(X) else dense_columns(X[samples], columns)
+    if is_dask(X):
+        X, columns = X[:, columns].compute(), np.arange(len(columns))
+    return dense_columns(X[samples], columns)
 
 
 def leave_one_out(

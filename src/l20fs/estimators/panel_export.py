@@ -14,11 +14,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_X_y
 
-from l20fs.blocks import as_blocks, columns_of, comes_in_blocks, is_blocks, is_dask
 from l20fs.design import Part, finish
 from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.calibration import leave_one_out
-from l20fs.estimators.frames import without_frame
+from l20fs.estimators.frames import is_lazy, opened, without_frame
 from l20fs.estimators.models import L20Classifier
 from l20fs.estimators.panels import excluded_features, largest_k, ranked_units
 from l20fs.estimators.selection_table import feature_names, likeness
@@ -155,7 +154,7 @@ def export(
     X = without_frame(selector, X)
     if is_device_array(X):
         X, y = validate_device_input(selector, X, y, reset=False)
-    elif comes_in_blocks(X, selector.max_memory):
+    elif is_lazy(X):
         refuse_other_width(selector, X)
         y = check_X_y(np.zeros((X.shape[0], 1)), y.compute() if hasattr(y, "__dask_graph__") else y, multi_output=True)[1]
     else:
@@ -313,7 +312,7 @@ def learn(selector: BaseSelector, X: Any, targets: Targets, features: Array, oth
         )
         return Training(columns, targets, problem, problem, "balanced", problem.ridge)
     columns = read_columns(X, chosen)
-    columns = columns.tocsc().astype(np.float64) if sp.issparse(columns) and is_blocks(X) else as_dense(columns)
+    columns = columns.tocsc().astype(np.float64) if sp.issparse(columns) and is_lazy(X) else as_dense(columns)
     path = selector.path_
     is_robust = selector.loss == "l21"
     problem = make_problem(
@@ -356,8 +355,7 @@ def read_columns(X: Any, columns: Array) -> Any:
     """Return some columns in memory, sparse if X is sparse."""
     if is_device_array(X):
         return dense_columns(X, columns)
-    found = columns_of(X, columns) if comes_in_blocks(X) else X[:, columns]
-    return found.compute() if is_dask(found) else found
+    return opened(X)[:, columns].compute() if is_lazy(X) else X[:, columns]
 
 
 def as_dense(columns: Any) -> Array:
@@ -402,7 +400,7 @@ def calibrate_by_leaving_out(selector: L20Selector, X: Any, training: Training, 
     assert scatter is not None
     path = replace(path, refit_triangle=path.refit_triangle[:n, :n], refit_targets=path.refit_targets[:n])
     scatter = scatter._replace(means=scatter.means[:, :n], within=scatter.within[:n, :n])
-    X = as_blocks(X, selector.max_memory) if comes_in_blocks(X, selector.max_memory) else X
+    X = opened(X)
     X = X.tocsr() if sp.issparse(X) else X  # of which samples can be taken
     return leave_one_out(path, scatter, X, targets, getattr(selector, "sample_weights_", None)).calibrations().at
 

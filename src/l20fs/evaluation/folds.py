@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
 
-from l20fs.blocks import is_blocks
 from l20fs.design import Part
 from l20fs.evaluation.resampling import encode_groups
-from l20fs.inputs.devices import is_device_array
+from l20fs.inputs.devices import is_dask, is_device_array
 from l20fs.inputs.targets import OneClassError
 from l20fs.typing import Array
 
@@ -43,7 +42,7 @@ def make_folds(cv: Any, X: Any, y: Array, groups: Any, *, classify: bool) -> lis
         if is_number:
             cv = (StratifiedGroupKFold if classify else GroupKFold)(int(n_splits))
     splitter = check_cv(cv, y, classifier=classify)
-    is_in_blocks = is_blocks(X) or (isinstance(X, Part) and X.is_in_blocks)
+    is_in_blocks = is_dask(X) or (isinstance(X, Part) and X.is_in_blocks)
     is_here = not (is_in_blocks or is_device_array(X) or isinstance(X, Part))
     X = X if is_here else np.zeros((X.shape[0], 1))  # splitters look at the number of samples
     if classify and is_number and groups is None:

@@ -15,7 +15,6 @@ from sklearn.utils import Tags, check_array, check_consistent_length, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import validate_data
 
-from l20fs.blocks import refuse_blocks
 from l20fs.evaluation.engine import Parts, Samples
 from l20fs.evaluation.folds import Fold
 from l20fs.evaluation.parallel import results_of
@@ -114,8 +113,7 @@ class Preprocessing:
 def validate_before(estimator: Any, X: Any, y: Any) -> tuple[Any, Array]:
     """Validate y, and of an X that is yet to be preprocessed the container; record its names and size."""
     X, y = collected(X), collected_targets(y)
-    refuse_blocks(X, f"{type(estimator).__name__} with preprocess", instead=", or leave preprocess out")
-    refuse_foreign_array(X, "X")
+    refuse_foreign_array(X, "X", f"{type(estimator).__name__} with preprocess")
     refuse_foreign_array(y, "y")
     refuse_odd_targets(y)
     y = validate_data(estimator, "no_validation", y=y, multi_output=True)

@@ -13,14 +13,13 @@ from typing import Any, get_args
 
 import numpy as np
 
-from l20fs.blocks import FileBlocks
-from l20fs.blocks.file_guard import files_below
 from l20fs.data.readers import detect
 from l20fs.data.readers.arff import read_arff
 from l20fs.data.readers.arrays import NPY_MEMORY, map_npy, read_arrays
 from l20fs.data.readers.digest import Digest, read_file
 from l20fs.data.readers.excel import read_excel
-from l20fs.data.readers.finite import refuse_non_finite, settle_missing
+from l20fs.data.readers.file_guard import files_below
+from l20fs.data.readers.finite import settle_missing
 from l20fs.data.readers.frames import TURN_HINT, looks_turned, take_row_numbers
 from l20fs.data.readers.gct import read_gct
 from l20fs.data.readers.h5ad import read_h5ad
@@ -53,6 +52,7 @@ from l20fs.data.readers.targets import (
 from l20fs.data.readers.tenx import read_tenx, tenx_files
 from l20fs.data.readers.text import read_text
 from l20fs.data.readers.zarr_store import read_zarr
+from l20fs.inputs.devices import is_dask
 from l20fs.text import quoted
 from l20fs.typing import Decimal, Duplicates, Join, Missing, Task
 
@@ -138,7 +138,7 @@ def read_table(
         Maximum number of bytes for reading, by estimate; None: the free memory.
     in_blocks : bool, default=False
         Whether the matrix of an h5ad, zarr or npy file that needs more memory may stay in the file, as a
-        :class:`~l20fs.blocks.FileBlocks`, after a check for values that are not finite.
+        Dask array.
     in_use : int, default=0
         Number of bytes of ``max_memory`` that are in use already and not available to blocks.
     task : {"auto", "classification", "regression"}, default="auto"
@@ -227,10 +227,7 @@ def _read(request: Request) -> Samples:
     if request.labels is not None:
         contents = add_labels(contents, request)
     contents = replace(contents, notes=(*detect.note_on_name(kind, request), *contents.notes))
-    samples = replace(_table(contents, kind, request), sha256=digest.result())
-    if isinstance(samples.X, FileBlocks) and samples.X.guard is not None:
-        samples.X.guard.know(digest.of_table)
-    return samples
+    return replace(_table(contents, kind, request), sha256=digest.result())
 
 
 def _refuse_options(kind: detect.Kind, request: Request) -> None:
@@ -275,8 +272,6 @@ def _table(contents: Contents, kind: detect.Kind, request: Request) -> Samples:
     contents, n_missing = settle_missing(leave_out_unlabelled(contents, what, request), request)
     y = contents.y
     targets = np.full(contents.X.shape[0], "") if y is None else targets_of(y, what, contents, request, turn_hint)
-    if isinstance(contents.X, FileBlocks):
-        refuse_non_finite(contents, request)
     in_groups = contents.beside.get(request.groups or "")
     groups = None if in_groups is None else labels_of(in_groups, repr(request.groups), contents, request)
     nuisances = nuisances_of(contents, request)
@@ -324,17 +319,16 @@ def _only_features(contents: Contents, request: Request) -> Contents:
     if not kept:
         are_in_rows = not contents.is_turned and not request.needed.isdisjoint(contents.sample_names or [])
         raise no_feature(others, request, TURN_HINT if are_in_rows else "")
-    if len(kept) == len(contents.feature_names) and not isinstance(contents.X, FileBlocks):
+    if len(kept) == len(contents.feature_names) and not is_dask(contents.X):
         return replace(contents, others=others)
     names = [contents.feature_names[place] for place in kept]
-    return replace(contents, X=contents.X[:, kept], feature_names=names, others=others)
+    X = contents.X[:, kept]
+    return replace(contents, X=X.compute() if is_dask(X) else X, feature_names=names, others=others)
 
 
 def _as_floats(X: Any) -> Any:
     if X.dtype in (np.float32, np.float64):
         return X
-    if isinstance(X, FileBlocks):
-        return X.mapped(lambda block: block.astype(np.float64), np.float64)
     return X.astype(np.float64)
 
 

@@ -94,8 +94,8 @@ def map_npy(request: Request) -> Contents:
         mapped = np.load(request.file, mmap_mode="r", allow_pickle=False)
     except Exception as error:  # a damaged header fails in many ways
         raise _damaged("npy", error, request) from error
-    contents = contents_of(Arrays(mapped), request)
-    return replace(contents, X=left_in_file(contents.X, request))
+    contents, X = contents_of(Arrays(mapped), request), left_in_file("X", request)
+    return replace(contents, X=X.T if contents.is_turned else X)
 
 
 def _refuse_no_labels(request: Request) -> None:

@@ -10,7 +10,7 @@ from io import BufferedReader
 from pathlib import Path
 from threading import Thread
 
-from l20fs.blocks.file_guard import Stamp, changed_file, hash_files
+from l20fs.data.readers.file_guard import Stamp, changed_file, hash_files
 from l20fs.data.readers.limits import check_memory
 from l20fs.data.readers.table import DataError, Request
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from l20fs.blocks import FileBlocks, extents
 from l20fs.data.readers.table import Contents, DataError, Request
+from l20fs.inputs.devices import is_dask
 from l20fs.text import by_number, counted, first_of, listed
 from l20fs.typing import Array
 
@@ -21,28 +21,6 @@ WAYS_OUT = (
 FILLED_IN = {"median": "the median of the training samples", "knn": "the mean of the five nearest training samples"}
 
 
-def refuse_non_finite(contents: Contents, request: Request) -> None:
-    """Raise an error that names the first missing or, if there is none, the first infinite value of a file in blocks.
-
-    If only some features were asked for, their values may be missing.
-    """
-    X = contents.X
-    blocks = extents(X)
-    counts = np.array(X.each(_counts, [()] * len(blocks)))
-    counts[:, 0] *= request.needed is None
-    total = counts.sum(axis=0)
-    if not total.any():
-        return
-    kind = int(np.flatnonzero(total)[0])
-    number = int(np.flatnonzero(counts[:, kind])[0])
-    place = list(_first(X.load(blocks[number]), kind))
-    place[X.axis] += blocks[number].start
-    way_out = "Fill them in or remove the columns or samples"
-    if kind == 0:
-        way_out += ": values are filled in by l20fs in memory only, and the file is read in blocks (see --max-memory)"
-    raise DataError(f"{_found(int(total[kind]), kind, contents, request, *place)}. {way_out}.")
-
-
 def settle_missing(contents: Contents, request: Request) -> tuple[Contents, Array | None]:
     """Return contents in memory as the rule for missing values says, and the gaps to fill in by feature, None without any.
 
@@ -50,7 +28,7 @@ def settle_missing(contents: Contents, request: Request) -> tuple[Contents, Arra
     asked for, their values may be missing.
     """
     X, rule = contents.X, request.missing_rule
-    if isinstance(X, FileBlocks):
+    if is_dask(X):
         return contents, None
     n_missing, n_infinite = _counts(X).tolist()
     if n_infinite:

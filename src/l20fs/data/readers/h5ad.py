@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from l20fs.blocks import trials
-from l20fs.blocks.hdf5_layout import FileLayout, LayoutError
-from l20fs.blocks.zarr_layout import StoreLayout, describe_missing, refuse_lost_chunks
+from l20fs.data.readers import trials
 from l20fs.data.readers.frames import has_classes
+from l20fs.data.readers.hdf5_layout import FileLayout, LayoutError
 from l20fs.data.readers.in_blocks import left_in_file
 from l20fs.data.readers.limits import check_memory, memory_for, stays_in_file
 from l20fs.data.readers.table import (
@@ -27,6 +26,7 @@ from l20fs.data.readers.table import (
     first_line,
     require,
 )
+from l20fs.data.readers.zarr_layout import StoreLayout, describe_missing, refuse_lost_chunks
 from l20fs.text import listed
 
 #: Group of a table with the categories of its columns, in files before anndata 0.8.
@@ -43,8 +43,6 @@ class Store:
     stored: Any
     layout: FileLayout | StoreLayout
     request: Request
-    #: Opens an element for blocks that are read later.
-    open_again: Callable[[str], Any]
     #: Bytes of what has been read.
     held: int = field(default=0, init=False)
 
@@ -86,7 +84,7 @@ class Store:
         refuse_lost_chunks(arrays, element)
         needed = 2 * sum(array.memory(self._most) for array in arrays)
         if stays_in_file(needed, self.request):
-            return left_in_file(self.open_again(path), self.request)
+            return left_in_file(path, self.request)
         check_memory(self.held + needed, self.request)
         return read(element)
 
@@ -117,7 +115,7 @@ def read_h5ad(request: Request) -> Contents:
     try:
         trials.finish_trial(trial, request.file)
         with h5py.File(request.file, "r") as stored:
-            return read_anndata(Store(stored, FileLayout(stored), request, lambda path: h5py.File(request.file, "r")[path]))
+            return read_anndata(Store(stored, FileLayout(stored), request))
     except (DataError, UnknownColumnError):
         raise
     except LayoutError as error:

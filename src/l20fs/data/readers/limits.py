@@ -10,8 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from l20fs.blocks.memory import LEAST_LIMIT, available_memory, format_bytes
+from l20fs.data.readers.memory import LEAST_LIMIT, available_memory
 from l20fs.data.readers.table import DataError, Request, first_line
+from l20fs.text import format_bytes
 
 #: A compressed file may grow to this many bytes, whatever its size...
 FREE_BYTES = 2**30
@@ -77,12 +78,6 @@ def stays_in_file(needed: int, request: Request) -> bool:
             f"{'free' if request.max_memory is None else 'allowed'}. Allow more."
         )
     return most >= least
-
-
-def memory_for_blocks(request: Request) -> int | None:
-    """Return the memory for work on blocks: the limit less what is in use already."""
-    most = memory_for(request)
-    return None if most is None else max(LEAST_LIMIT, most - request.in_use)
 
 
 def check_memory(needed: int, request: Request) -> None:

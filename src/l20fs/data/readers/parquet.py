@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from l20fs.blocks import trials
-from l20fs.blocks.hdf5_layout import LayoutError
+from l20fs.data.readers import trials
 from l20fs.data.readers.columns import frame_of_columns
 from l20fs.data.readers.frames import check_header, contents_of_frame
+from l20fs.data.readers.hdf5_layout import LayoutError
 from l20fs.data.readers.limits import check_memory
 from l20fs.data.readers.repeated import names_in_file, number_features
 from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, first_line, refuse_repeated, require

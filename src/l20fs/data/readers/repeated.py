@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from l20fs.blocks import FileBlocks
 from l20fs.data.readers.table import Contents, DataError, Request, refuse_repeated
+from l20fs.inputs.devices import is_dask
 from l20fs.text import by_number, counted, listed
 from l20fs.typing import Array
 
@@ -68,7 +68,7 @@ def settle_features(contents: Contents, request: Request) -> Contents:
         "mean": "the mean of the features of one name is taken",
         "first": "the first feature of each name is taken",
     }
-    if rule != "number" and isinstance(contents.X, FileBlocks):
+    if rule != "number" and is_dask(contents.X):
         raise DataError(
             f"{request.name}: {text}, and --duplicates {rule} needs the table in memory, but it is read in blocks. Use "
             "--duplicates number, or allow more memory (--max-memory)."

@@ -11,9 +11,9 @@ from xml.parsers import expat
 
 import numpy as np
 
-from l20fs.blocks.memory import format_bytes
 from l20fs.data.readers.limits import check_memory, memory_for
 from l20fs.data.readers.table import DataError, Request
+from l20fs.text import format_bytes
 
 #: Memory of a cell between the first and the last one, in bytes, and per byte of its text.
 MEMORY_PER_CELL, MEMORY_PER_LETTER = 40, 2

@@ -13,14 +13,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from l20fs.blocks import FileBlocks
 from l20fs.text import MOST, did_you_mean, listed
 from l20fs.typing import Array, Decimal, Duplicates, Join, Missing, Task
 
 #: Ending of the name of a nuisance that holds numbers.
 AS_NUMBER = ":number"
 
-#: An array, a csr_array, a csc_array or FileBlocks; SciPy has no types that could say so.
+#: An array, a csr_array, a csc_array or a Dask array; SciPy has no types that could say so.
 Matrix = Any
 SamplesIn = Literal["rows", "columns"]
 
@@ -57,7 +56,7 @@ class Samples:
     ----------
     X : ndarray, csr_array or csc_array of shape (n_samples, n_features)
         Finite values, float64, or float32 if the file has float32; sparse if the file is sparse. A
-        :class:`~l20fs.blocks.FileBlocks` if it exceeds the memory limit and may stay in the file.
+        Dask array if it exceeds the memory limit and may stay in the file.
     y : ndarray of str or float64, shape (n_samples,)
         Label of each sample, as text; for a regression its number. Empty texts if they were neither needed nor asked for.
     feature_names : list of str
@@ -323,7 +322,7 @@ class Contents:
         names, is_kept = self.feature_names, set(kept)
         return replace(
             self,
-            X=self.X.with_columns(list(kept)) if isinstance(self.X, FileBlocks) else self.X[:, list(kept)],
+            X=self.X[:, list(kept)],
             feature_names=[names[place] for place in kept],
             others=[*self.others, *(name for place, name in enumerate(names) if place not in is_kept)],
         )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from l20fs.blocks.hdf5_layout import LayoutError
-from l20fs.blocks.zarr_layout import check_store, open_store
 from l20fs.data.readers.arrays import Arrays, contents_of
 from l20fs.data.readers.h5ad import Store, read_anndata
+from l20fs.data.readers.hdf5_layout import LayoutError
 from l20fs.data.readers.table import Contents, DataError, Request, UnknownColumnError, first_line, require
+from l20fs.data.readers.zarr_layout import check_store, open_store
 
 
 def read_zarr(request: Request) -> Contents:
@@ -17,7 +17,7 @@ def read_zarr(request: Request) -> Contents:
     try:
         layout = check_store(request.file)
         stored = open_store(layout)
-        store = Store(stored, layout, request, lambda path: stored[path] if path else stored)
+        store = Store(stored, layout, request)
         return read_anndata(store) if hasattr(stored, "keys") else _read_array(store)
     except (DataError, UnknownColumnError):
         raise

@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from l20fs.blocks.hdf5_layout import MOST_CHUNKS, PER_TEXT, LayoutError
-from l20fs.blocks.packed import DEFLATE_GROWTH, stated_texts, unpacked_size
+from l20fs.data.readers.hdf5_layout import MOST_CHUNKS, PER_TEXT, LayoutError
+from l20fs.data.readers.packed import DEFLATE_GROWTH, stated_texts, unpacked_size
 
 #: Files with metadata, and the most bytes that one may have.
 METADATA, MOST_METADATA = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata"), 2**23

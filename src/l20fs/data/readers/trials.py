@@ -66,7 +66,7 @@ def finish_trial(trial: Any, file: str | os.PathLike[str]) -> None:
     finally:
         stop_trial(trial)
     if code < 0 or code == NO_MEMORY:
-        from l20fs.blocks.hdf5_layout import LayoutError  # not in the trial itself, which loads h5py alone
+        from l20fs.data.readers.hdf5_layout import LayoutError  # not in the trial itself, which loads h5py alone
 
         raise LayoutError("so damaged that the library which reads it crashes, or takes all memory or time. Copy it again.")
     _PASSED.add(version)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from l20fs.blocks.packed import DEFLATE_GROWTH, inflated_size
+from l20fs.data.readers.packed import DEFLATE_GROWTH, inflated_size
 
 #: Limits of the objects below an element; tables of AnnData have a few per column.
 MOST_OBJECTS, MOST_DEPTH = 10**5, 20
