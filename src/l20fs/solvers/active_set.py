@@ -70,8 +70,9 @@ N_CANDIDATES, FIRST_AHEAD, MOST_AHEAD = 96, 8, 16
 #: On a device more of both pays.
 N_CANDIDATES_THERE, MOST_AHEAD_THERE = 256, 20
 
-#: In blocks, where candidates take a pass, and are kept as long as the best row is among them.
-N_CANDIDATES_IN_BLOCKS = 512
+#: In blocks, where candidates take a pass, and are kept as long as the best row is among them. Products of sparse columns
+#: with each other cost more than those with all features.
+N_CANDIDATES_IN_BLOCKS, N_CANDIDATES_IN_SPARSE_BLOCKS = 512, 128
 
 #: Where gains fell below this share within a round, their rounding errors may decide: the round ends.
 ROUND_SHARE = 1e-5
@@ -345,7 +346,8 @@ class ActiveSet:
             candidates = place.largest(merits, N_CANDIDATES if place.is_host else N_CANDIDATES_THERE)
             return candidates, (yield AmongRequest(design, candidates))
         if int(merits.argmax()) not in self._candidates[0]:
-            candidates = place.largest(merits, N_CANDIDATES_IN_BLOCKS)
+            is_dense = design.matrix.prefers_directions
+            candidates = place.largest(merits, N_CANDIDATES_IN_BLOCKS if is_dense else N_CANDIDATES_IN_SPARSE_BLOCKS)
             self._candidates = candidates, (yield AmongRequest(design, candidates))
         return self._candidates
 
@@ -394,7 +396,8 @@ class ActiveSet:
     def _add_rows(self, rows: Array) -> Walk[None]:
         """Add given rows, as far as they are independent; by one request, unless rounding hides what is left of one."""
         while len(rows):
-            gram = yield AmongRequest(self.problem.design, rows, None, exactly=True)
+            one = np.zeros((1, 1))  # of one row nothing but its energy matters, which is known
+            gram = one if len(rows) == 1 else (yield AmongRequest(self.problem.design, rows, None, exactly=True))
             known = self.place.fetch(self.energies)[rows]
             choice = yield from self._chosen(rows, gram, len(rows), self._first_known(known))
             if not choice.rows:
