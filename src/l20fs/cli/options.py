@@ -30,7 +30,7 @@ class SectionedCommand(click.Command):
         options = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
         for title, group in groupby(options, key=lambda option: getattr(option, "section", "Other")):
             with formatter.section(title):
-                formatter.write_dl([record for each in group if (record := each.get_help_record(ctx))], col_spacing=1)
+                formatter.write_dl([record for each in group if (record := each.get_help_record(ctx))])
 
 
 class SectionedOption(click.Option):
@@ -39,6 +39,10 @@ class SectionedOption(click.Option):
     def __init__(self, *names: Any, section: str = "Other", **options: Any) -> None:
         super().__init__(*names, **options)
         self.section = section
+
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        """Return defaults alone: ranges are said where a value is refused."""
+        return {name: value for name, value in super().get_help_extra(ctx).items() if name != "range"}
 
 
 class Text(click.ParamType[str]):
@@ -120,7 +124,9 @@ def use_config(ctx: click.Context, param: click.Parameter, items: tuple[str, ...
         if item.endswith(".json") and "=" not in item:
             run = _run_of_panel(item)
             ctx.default_map = {**(ctx.default_map or {}), **run.get("options", {})}
-            read += [f"{key}={','.join(value) if isinstance(value, list) else value}" for key, value in run["settings"].items()]
+            read += [
+                f"{key}={','.join(value) if isinstance(value, list) else value}" for key, value in run["settings"].items()
+            ]
     try:
         return read_settings(read + [item for item in items if "=" in item or not item.endswith(".json")])
     except SettingError as error:
@@ -159,7 +165,11 @@ def option(*names: str, section: str = "Other", **settings: Any) -> Callable[[An
 INPUT, OUTPUT = "Input", "Output"
 target = option("--target", section=INPUT, type=Text(), metavar="COLUMN", help="Column of the classes or numbers.")
 labels = option(
-    "--labels", section=INPUT, type=click.Path(path_type=Path), metavar="FILE", help="Table with the target, joined by names."
+    "--labels",
+    section=INPUT,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Table with the target, joined by names.",
 )
 groups = option(
     "--groups", section=INPUT, type=Text(), metavar="COLUMN", help="Donors or batches, whose samples stay together."

@@ -13,7 +13,9 @@ import click
 from l20fs.files import Writable, refuse_irregular, write_together
 
 
-def check_folder(folder: Path, names: Sequence[str], *, force: bool, way_out: str = "Add --force to overwrite them.") -> None:
+def check_folder(
+    folder: Path, names: Sequence[str], *, force: bool, way_out: str = "Add --force to overwrite them."
+) -> None:
     """Raise an error before any work is done if results cannot be written, or are there already."""
     place = next(place for place in (folder, *folder.resolve().parents) if os.path.lexists(place))
     if not place.is_dir():

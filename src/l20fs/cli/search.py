@@ -3,15 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import Any
+from typing import Any, Self
 
 import click
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 
 from l20fs import Constraints, L20Selector, L20SelectorCV
 from l20fs.cli.options import read_lines
 from l20fs.cli.terminal import note
-from l20fs.data.readers import Samples
+from l20fs.data.readers import DataError, Samples
 from l20fs.tables.settings import Settings
+
+
+class NamedImputer(TransformerMixin, BaseEstimator):
+    """What fills the gaps of a table, with the names of its columns."""
+
+    def __init__(self, transformer: Any, names: list[str]) -> None:
+        self.transformer = transformer
+        self.names = names
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from the training samples."""
+        self.transformer_ = clone(self.transformer).fit(X, y)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Fill the gaps."""
+        return self.transformer_.transform(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> list[str]:
+        """Return the names of the columns, which stay as they are."""
+        return self.names
 
 
 def make_search(
@@ -25,6 +47,8 @@ def make_search(
 ) -> L20SelectorCV:
     """Return the unfitted search."""
     model, limits = settings.model, settings.constraints
+    if isinstance(k, int) and k > len(samples.feature_names):
+        raise DataError(f"-k {k}: there are {len(samples.feature_names)} features only. Use a smaller number.")
     known = set(samples.feature_names)
     costs = None if limits.costs is None else _known("costs", dict(_costs(limits.costs)), known)
     constraints = Constraints(
@@ -53,7 +77,7 @@ def make_search(
         selector=selector,
         max_features=search.max_features,
         scoring=scoring,
-        preprocess=samples.preprocess,
+        preprocess=None if samples.preprocess is None else NamedImputer(samples.preprocess, samples.feature_names),
         n_jobs=settings.run.n_jobs,
     )
 
@@ -106,6 +130,8 @@ def _known(key: str, names: Any, known: Collection[str]) -> Any:
         raise click.UsageError(f"constraints.{key}: the table has none of its features, such as {left_out[0]!r}.")
     if left_out:
         note(f"constraints.{key}: {len(left_out)} features that the table does not have are left out.")
-    return {name: names[name] for name in names if name in known} if isinstance(names, dict) else [
-        name for name in names if name in known
-    ]
+    return (
+        {name: names[name] for name in names if name in known}
+        if isinstance(names, dict)
+        else [name for name in names if name in known]
+    )

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from l20fs.cli import options
-from l20fs.cli.options import INPUT, OUTPUT, Names, NumberOfFeatures, SectionedCommand, Text, add_options, option
+from l20fs.cli.options import INPUT, Names, NumberOfFeatures, SectionedCommand, add_options, option
 from l20fs.cli.results import check_folder, write_results
 from l20fs.cli.terminal import note, noted_warnings, show, show_files
 from l20fs.tables.settings import Settings
+from l20fs.text import counted
 
 if TYPE_CHECKING:
     from l20fs.data.readers import Samples
@@ -40,7 +41,13 @@ MOST_NAMES = 10
     options.groups,
     option("--adjust-for", section=INPUT, type=Names(), metavar="COLUMNS", help="Covariates (batch, age) to regress out."),
     option("--ignore", section=INPUT, type=Names(), metavar="COLUMNS", help="Columns or patterns to leave out."),
-    option("--task", section=INPUT, type=click.Choice(["classification", "regression"]), help="What the target holds."),
+    option(
+        "--task",
+        section=INPUT,
+        type=click.Choice(["classification", "regression"]),
+        metavar="KIND",
+        help="classification or regression.  [default: by the target]",
+    ),
     options.log1p,
     option(
         "-k",
@@ -53,7 +60,9 @@ MOST_NAMES = 10
         help="How many: N, few, or the best.",
     ),
     options.scoring(NUMBER),
-    option("--stability", section=NUMBER, type=click.IntRange(2, 100_000), metavar="N", help="Also select on N random halves."),
+    option(
+        "--stability", section=NUMBER, type=click.IntRange(2, 100_000), metavar="N", help="Also select on N random halves."
+    ),
     option("--include", section=PANEL, type=Names(), metavar="NAMES", help="Always select these: a,b or @FILE."),
     option("--exclude", section=PANEL, type=Names(), metavar="NAMES", help="Never select these."),
     option("--alternatives", section=PANEL, is_flag=True, help="Also find all near-optimal panels."),
@@ -62,7 +71,9 @@ MOST_NAMES = 10
     options.force,
     options.config,
 )
-def select(data: str, output: Path, open_page: bool, force: bool, config: tuple[Settings, dict[str, Any]], **given: Any) -> None:
+def select(
+    data: str, output: Path, open_page: bool, force: bool, config: tuple[Settings, dict[str, Any]], **given: Any
+) -> None:
     """Select features from DATA: a table (CSV, Excel, h5ad, ...), or demo.
 
     \b
@@ -99,8 +110,8 @@ def show_samples(samples: Samples) -> None:
     if samples.task == "classification":
         labels, sizes = np.unique(samples.y, return_counts=True)
         shown = ", ".join(f"{label} {size}" for label, size in list(zip(labels, sizes, strict=True))[:8])
-        what = f"{len(labels)} classes ({shown}{', ...' if len(labels) > 8 else ''})"
-    note(f"{samples.title}: {n_samples} samples, {n_features} features, {what}")
+        what = f"{counted(len(labels), 'class')} ({shown}{', ...' if len(labels) > 8 else ''})"
+    note(f"{samples.title}: {counted(n_samples, 'sample')}, {counted(n_features, 'feature')}, {what}")
 
 
 def run(
@@ -125,8 +136,8 @@ def run(
     from l20fs.inspection import near_optimal_panels
     from l20fs.report.selection import Selection
 
-    before = NamedColumns(samples.X_before, samples.feature_names)
     X = NamedColumns(samples.X, samples.feature_names)
+    before = X if samples.preprocess is None else samples.X_before
     covariates = {"adjust_for": covariates_of(samples)}
     search = make_search(samples, settings, k, scoring=scoring, include=include, exclude=exclude)
     search.fit(before, samples.y, groups=samples.groups, **covariates)

@@ -326,7 +326,7 @@ class L20SelectorCV(SearchedSelector):
         else:
             self._warn_of_limit()
         self.cv_results_ |= tabulate_selections(scores.support, scores.ranking)
-        self._out_of_fold = scores.predictions
+        self.out_of_fold_ = scores.predictions
         if targets.classes is not None:
             self.classes_ = targets.classes
         self.n_splits_ = len(folds)

@@ -43,7 +43,9 @@ def fill(template: str, *, scripts: tuple[str, ...], data: Any = None, **values:
     return (
         _environment()
         .get_template(template)
-        .render(policy=policy, style=style, script=script, embedded=embedded(data), data=data, version=version("l20fs"), **values)
+        .render(
+            policy=policy, style=style, script=script, embedded=embedded(data), data=data, version=version("l20fs"), **values
+        )
     )
 
 

@@ -13,8 +13,8 @@ import numpy as np
 from l20fs.evaluation.corrected_score import Estimate, fixed_scores
 from l20fs.evaluation.data_checks import looks_like_counts
 from l20fs.evaluation.metrics import METRICS, Metric, Outputs
-from l20fs.report import figures
 from l20fs.inputs.names import NamedColumns
+from l20fs.report import figures
 from l20fs.report.page import estimate_text, fill
 from l20fs.typing import Array
 
@@ -132,10 +132,10 @@ class Selection:
 
     # ---------------------------------------------------------------------------------------------------- the selection
 
-    @property
+    @cached_property
     def k(self) -> int:
         """Selected number of features, or of groups of them."""
-        return int(self.search.n_features_)
+        return len(np.unique(self.search.path_.unit_of[self.search.support_]))
 
     @cached_property
     def names(self) -> Array:
@@ -231,7 +231,7 @@ class Selection:
     @cached_property
     def out_of_fold(self) -> OutOfFold:
         """Predictions of the chosen setting of the search."""
-        found = self.search._out_of_fold
+        found = self.search.out_of_fold_
         n_sizes = len(self.sizes)
         block = self.search.best_index_ // n_sizes * n_sizes + np.arange(n_sizes)
         groups = None if self.groups is None else np.asarray(self.groups)[found.samples]

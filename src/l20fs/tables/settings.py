@@ -73,6 +73,7 @@ class Search(_Section):
 
     max_features: int | None = _key("largest number of features that is tried", least=1)
     seed: int = _key("seed of the folds and halves", 0, 0)
+    splits: int = _key("random splits of a comparison", 10, 2)
 
 
 @dataclass(frozen=True, kw_only=True)
