@@ -5,6 +5,7 @@ Only the helpers above the first test know how options, files of results and the
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -23,41 +24,44 @@ N, K = 36, 3
 GENES = [f"g{j}" for j in range(12)]
 LIBRARY = {"ridge": 1.0, "scale": "zscore", "class_weight": None, "fit_intercept": True, "loss": "squared"}
 OF_COMMAND = {
-    "select": ("--target", "type", "--ridge", 1, "--scale", "zscore", "--class-weight", "none"),
+    "select": ("--target", "type", *(f"--config=model.{key}" for key in ("ridge=1", "scale=zscore", "class_weight=none"))),
     "validate": ("--target", "type"),
-    "compare": ("--target", "type", "--splits", 3, "--n-jobs", 1),
+    "compare": ("--target", "type", "--config", "search.splits=3"),
     "predict": (),
 }
 posix = pytest.mark.skipif(os.name != "posix", reason="signals to another process are a matter of POSIX")
 
 
 def words(command, *files, **options):
-    """Return the words of a command; an option that is True has no value."""
+    """Return the words of a command; an option that is True has no value, and ``missing`` is a setting."""
     found = [command, *files, *OF_COMMAND[command]]
     for name, value in options.items():
         flag = {"k": "-k", "out": "-o"}.get(name, f"--{name}")
+        if name == "missing":
+            flag, value = "--config", f"input.missing={value}"
         found += [flag] if value is True else [flag, value]
     return [str(word) for word in found]
 
 
 def features(folder):
     """Selected features of a result, best first."""
-    return pd.read_csv(folder / "selection.tsv", sep="\t")["feature"].tolist()
+    return pd.read_csv(folder / "features.tsv", sep="\t")["feature"].tolist()
 
 
 def scores(folder):
     """Scores by name: the accuracy in the folds of a selection, all of a validation, the best of each compared method."""
-    if (folder / "comparison.csv").exists():
-        return (pd.read_csv(folder / "comparison.csv").groupby("method")["accuracy"].max() / 100.0).to_dict()
-    if (folder / "cv.tsv").exists():
-        return {"accuracy": pd.read_csv(folder / "cv.tsv", sep="\t", index_col=0)["linear"][len(features(folder))]}
+    if (folder / "comparison.tsv").exists():
+        return (pd.read_csv(folder / "comparison.tsv", sep="\t").groupby("method")["accuracy"].max() / 100.0).to_dict()
+    if (folder / "panel.json").exists():
+        score = json.loads((folder / "panel.json").read_text())["provenance"]["score"]
+        return {score["metric"]: score["value"]}
     table = pd.read_csv(folder / "validation.tsv", sep="\t")
     return table[table["what"] == "score"].set_index("name")["value"].to_dict()
 
 
 def contents(folder):
     """Bytes of the tables and the panel."""
-    files = [folder / name for name in ("selection.tsv", "cv.tsv", "panel.json")]
+    files = [folder / name for name in ("features.tsv", "panel.json")]
     return {file.name: file.read_bytes() for file in files if file.exists()}
 
 
@@ -101,8 +105,8 @@ def test_predictions_and_their_scores_are_those_of_the_panel(results, tmp_path):
     cohort[["type", *GENES[::-1]]].to_csv(tmp_path / "cohort.csv")
     truth, panel = cohort["type"], doors.load_panel(file)
     labels, chances = panel.predict(cohort[GENES]), panel.predict_proba(cohort[GENES])
-    assert run("predict", file, tmp_path / "cohort.csv", out=tmp_path / "predicted") == 0
-    found = pd.read_csv(tmp_path / "predicted" / "predictions.tsv", sep="\t")
+    assert run("predict", file, tmp_path / "cohort.csv", out=tmp_path / "predicted.tsv") == 0
+    found = pd.read_csv(tmp_path / "predicted.tsv", sep="\t")
     assert found["sample"].tolist() == cohort.index.tolist()
     assert found["predicted"].tolist() == labels.tolist()
     np.testing.assert_allclose(found[["probability_left", "probability_mid", "probability_right"]], chances, rtol=1e-8)
