@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import warnings
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -85,7 +86,7 @@ def select(
     settings, of_settings = config
     check_folder(output, FILES, force=force)
     reading = {name: given[name] for name in ("target", "labels", "groups", "adjust_for", "ignore", "task", "log1p")}
-    with noted_warnings() as warnings:
+    with noted_warnings() as beware:
         samples = load_samples(data, settings, **reading)
         show_samples(samples)
         found = run(samples, settings, **{name: given[name] for name in given if name not in reading or name == "log1p"})
@@ -94,7 +95,7 @@ def select(
         "options": {name: str(value) if isinstance(value, Path) else value for name, value in run_options.items()},
         "settings": of_settings,
     }
-    found = describe(found, samples, record, warnings)
+    found = describe(found, samples, record, beware)
     names = write_results(output, files_of(found), FILES)
     for line in lines_of(found):
         show(line)
@@ -134,6 +135,7 @@ def run(
     from l20fs.cli.search import make_search
     from l20fs.inputs.names import NamedColumns
     from l20fs.inspection import near_optimal_panels
+    from l20fs.prediction.panel import PanelError
     from l20fs.report.selection import Selection
 
     X = NamedColumns(samples.X, samples.feature_names)
@@ -150,6 +152,11 @@ def run(
     if alternatives:
         panels = near_optimal_panels(search.model_, X, samples.y, search.n_features_, **covariates)
     about = {"target_names": samples.target_name or "target", "transform": "log1p" if log1p else "none"}
+    try:
+        panel = search.to_panel(before, samples.y, **covariates, **about)
+    except PanelError as error:
+        panel = None
+        warnings.warn(f"panel.json is not written: {error}", UserWarning, stacklevel=1)
     return Selection(
         search,
         samples.X,
@@ -160,23 +167,22 @@ def run(
         groups=samples.groups,
         stability=resampled,
         alternatives=panels,
-        panel=search.to_panel(before, samples.y, **covariates, **about),
+        panel=panel,
         missing=samples.missing,
     )
 
 
-def describe(found: Selection, samples: Samples, record: dict[str, Any], warnings: list[str]) -> Selection:
+def describe(found: Selection, samples: Samples, record: dict[str, Any], beware: list[str]) -> Selection:
     """Add what the run was made from to its page and panel."""
-    assert found.panel is not None
     packages = {name: version(name) for name in ("l20fs", "numpy", "scikit-learn")}
     about = {**record, "versions": {"python": platform.python_version(), **packages}}
     score = {"metric": found.metric, **found.score._asdict()}
-    panel = replace(found.panel, data_sha256=samples.sha256, provenance={**record, "title": samples.title, "score": score})
+    known = {"data_sha256": samples.sha256, "provenance": {**record, "title": samples.title, "score": score}}
     return replace(
         found,
-        panel=panel,
+        panel=found.panel and replace(found.panel, **known),
         name_of_groups=record["options"].get("groups", ""),
-        notes=[*samples.notes, *warnings],
+        notes=[*samples.notes, *beware],
         run={**about, "input": {"file": samples.title, "SHA-256": samples.sha256}},
     )
 
@@ -185,12 +191,12 @@ def files_of(found: Selection) -> dict[str, Any]:
     """Return the files of the results."""
     from l20fs.report.workbook import write_workbook
 
-    assert found.panel is not None
     sheets = found.sheets()
+    panel = {} if found.panel is None else {"panel.json": found.panel.to_json()}
     return {
         "features.tsv": found.features.to_csv(sep="\t", index=False, float_format="%.10g", lineterminator="\n"),
         "results.xlsx": lambda stream: write_workbook(stream, sheets),
-        "panel.json": found.panel.to_json(),
+        **panel,
         "report.html": found.page(),
     }
 

@@ -25,9 +25,9 @@ SamplesIn = Literal["rows", "columns"]
 MOST = 10**9
 
 
-def _key(help: str, default: Any = None, least: float = -math.inf) -> Any:
-    """Declare a key, with one sentence about it; numbers must be at least ``least``."""
-    return field(default=default, metadata={"help": help, "least": least})
+def _about(help: str, least: float = -math.inf) -> dict[str, Any]:
+    """Return what is known of a key: one sentence, and the least value of a number."""
+    return {"help": help, "least": least}
 
 
 class _Section:
@@ -45,55 +45,77 @@ class _Section:
 class Input(_Section):
     """How a file is read; the keywords of :func:`~l20fs.tables.read_table`."""
 
-    samples_in: SamplesIn | None = _key("whether samples are rows or columns; else names of labels and samples show it")
-    layer: str | None = _key("layer of an h5ad file or a zarr store to read in the place of X")
-    sheet: str | None = _key("sheet of a workbook; else the first one that has what is asked for")
-    labels_sheet: str | None = _key("sheet of the file of labels")
-    encoding: str | None = _key("encoding of texts; else UTF-8, UTF-16 with or without a mark, or that of Windows")
-    decimal: Decimal | None = _key("decimal mark; else the one that the cells show")
-    na: list[str] = _key("texts that stand for a missing value, besides the usual ones", ())
-    duplicates: Duplicates = _key("features of one name: number, average or refuse them, or keep the first", "number")
-    missing: Missing = _key("missing values: fill them by median or knn of the training samples, drop or refuse", "median")
-    join: Join | None = _key("samples and labels: all of both (exact), those in both (inner), also similar names (near)")
+    samples_in: SamplesIn | None = field(
+        default=None, metadata=_about("whether samples are rows or columns; else names of labels and samples show it")
+    )
+    layer: str | None = field(
+        default=None, metadata=_about("layer of an h5ad file or a zarr store to read in the place of X")
+    )
+    sheet: str | None = field(
+        default=None, metadata=_about("sheet of a workbook; else the first one that has what is asked for")
+    )
+    labels_sheet: str | None = field(default=None, metadata=_about("sheet of the file of labels"))
+    encoding: str | None = field(
+        default=None, metadata=_about("encoding of texts; else UTF-8, UTF-16 with or without a mark, or that of Windows")
+    )
+    decimal: Decimal | None = field(default=None, metadata=_about("decimal mark; else the one that the cells show"))
+    na: Sequence[str] = field(default=(), metadata=_about("texts that stand for a missing value, besides the usual ones"))
+    duplicates: Duplicates = field(
+        default="number", metadata=_about("features of one name: number, average or refuse them, or keep the first")
+    )
+    missing: Missing = field(
+        default="median",
+        metadata=_about("missing values: fill them by median or knn of the training samples, drop or refuse"),
+    )
+    join: Join | None = field(
+        default=None,
+        metadata=_about("samples and labels: all of both (exact), those in both (inner), also similar names (near)"),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Model(_Section):
     """The selector."""
 
-    solver: SolverName = _key("solver of the path", DEFAULT_SOLVER)
-    ridge: float | Literal["auto"] = _key("strength of the ridge term", DEFAULT_RIDGE, 0.0)
-    scale: Scale = _key("scaling of the features", DEFAULT_SCALE)
-    class_weight: Literal["balanced", "none"] = _key("whether rare classes count as much", DEFAULT_CLASS_WEIGHT)
+    solver: SolverName = field(default=DEFAULT_SOLVER, metadata=_about("solver of the path"))
+    ridge: float | Literal["auto"] = field(default=DEFAULT_RIDGE, metadata=_about("strength of the ridge term", 0.0))
+    scale: Scale = field(default=DEFAULT_SCALE, metadata=_about("scaling of the features"))
+    class_weight: Literal["balanced", "none"] = field(
+        default=DEFAULT_CLASS_WEIGHT, metadata=_about("whether rare classes count as much")
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Search(_Section):
     """The choice of the number of features."""
 
-    max_features: int | None = _key("largest number of features that is tried", least=1)
-    seed: int = _key("seed of the folds and halves", 0, 0)
-    splits: int = _key("random splits of a comparison", 10, 2)
+    max_features: int | None = field(default=None, metadata=_about("largest number of features that is tried", 1))
+    seed: int = field(default=0, metadata=_about("seed of the folds and halves", 0))
+    splits: int = field(default=10, metadata=_about("random splits of a comparison", 2))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Constraints(_Section):
     """What every panel must have."""
 
-    groups: str | None = _key("file with a feature and its group in each line: groups are selected as a whole")
-    costs: str | None = _key("file with a feature and its cost in each line")
-    budget: float | None = _key("what the features of a panel may cost together", least=0.0)
-    min_per_class: int | None = _key("features of each class, or set, at least", least=0)
-    max_per_class: int | None = _key("features of each class, or set, at most", least=0)
-    sets: str | None = _key("file with the sets that min_per_class and max_per_class mean")
-    exclusive: str | None = _key("file with features in each line of which at most one is selected")
+    groups: str | None = field(
+        default=None, metadata=_about("file with a feature and its group in each line: groups are selected as a whole")
+    )
+    costs: str | None = field(default=None, metadata=_about("file with a feature and its cost in each line"))
+    budget: float | None = field(default=None, metadata=_about("what the features of a panel may cost together", 0.0))
+    min_per_class: int | None = field(default=None, metadata=_about("features of each class, or set, at least", 0))
+    max_per_class: int | None = field(default=None, metadata=_about("features of each class, or set, at most", 0))
+    sets: str | None = field(default=None, metadata=_about("file with the sets that min_per_class and max_per_class mean"))
+    exclusive: str | None = field(
+        default=None, metadata=_about("file with features in each line of which at most one is selected")
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run(_Section):
     """The computation."""
 
-    n_jobs: int = _key("fits at the same time", 1, 1)
+    n_jobs: int = field(default=1, metadata=_about("fits at the same time", 1))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,18 +202,22 @@ def _known(key: str) -> str:
 
 def _checked(name: str, value: Any, kind: Any, least: float) -> Any:
     """Return the value of a key in its type, or raise an error that says what it may be."""
-    kinds = [each for each in (get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,))]
+    kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
     choices = [choice for each in kinds if get_origin(each) is Literal for choice in get_args(each)]
     if isinstance(value, str) and value in choices:
         return value
-    for each, make in ((list[str], _texts), (int, _whole), (float, _number), (str, _text)):
-        if each in kinds and (found := make(value)) is not None and (each in (str, list[str]) or least <= found <= MOST):
-            return found
-    expected = quoted(choices, "or") if choices else ""
-    if int in kinds or float in kinds:
-        noun = "a whole number" if int in kinds else "a number"
-        expected = " or ".join(filter(None, [expected, f"{noun} at least {least:g}"]))
-    raise SettingError(f"{name}={value!r} is not valid. Use {expected or 'a text'}.")
+    is_number = int in kinds or float in kinds
+    if is_number:
+        number = _number(value)
+        if number is not None and least <= number <= MOST and (float in kinds or number.is_integer()):
+            return number if float in kinds else int(number)
+    elif Sequence[str] in kinds and (texts := _texts(value)) is not None:
+        return texts
+    elif str in kinds and isinstance(value, str | Path):
+        return str(value)
+    noun = "a whole number" if int in kinds else "a number" if is_number else "" if choices else "a text"
+    numbers = f"{noun} at least {least:g}" if is_number else noun
+    raise SettingError(f"{name}={value!r} is not valid. Use {' or '.join(filter(None, [quoted(choices, 'or'), numbers]))}.")
 
 
 def _texts(value: Any) -> list[str] | None:
@@ -199,17 +225,8 @@ def _texts(value: Any) -> list[str] | None:
     return list(texts) if isinstance(texts, list | tuple) and all(isinstance(text, str) for text in texts) else None
 
 
-def _text(value: Any) -> str | None:
-    return str(value) if isinstance(value, str | Path) else None
-
-
 def _number(value: Any) -> float | None:
     try:
         return None if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):
         return None
-
-
-def _whole(value: Any) -> int | None:
-    number = _number(value)
-    return int(number) if number is not None and number.is_integer() else None
