@@ -50,6 +50,6 @@ ScoreCurveDisplay.from_estimator(search)
 # The page for numbers has predicted against measured values.
 folder = Path(tempfile.mkdtemp())
 diabetes.frame.to_csv(folder / "diabetes.csv", index=False)
-command = ["select", str(folder / "diabetes.csv"), "--target", "target", "--task", "regression", "--auto", "1se"]
+command = ["select", str(folder / "diabetes.csv"), "--target", "target", "--task", "regression"]
 subprocess.run([sys.executable, "-m", "l20fs", *command, "-o", str(folder / "out")], check=True, capture_output=True)
 report = folder / "out" / "report.html"

@@ -120,6 +120,6 @@ plt.show()
 # that the number of genes differs a little: where the curve is flat, several numbers are as good.
 if len(sys.argv) == 1:
     folder = Path(tempfile.mkdtemp()) / "results"
-    command = ["select", "srbct", "--auto", "1se", "--stability", "50", "-o", str(folder)]
+    command = ["select", "demo", "--stability", "50", "-o", str(folder)]
     subprocess.run([sys.executable, "-m", "l20fs", *command], check=True, capture_output=True)
     report = folder / "report.html"

@@ -16,6 +16,8 @@ import numpy as np
 import pandas as pd
 from scipy.io import savemat
 
+from l20fs.tables.settings import KEYS
+
 #: The table that all files hold: 36 samples of three classes, 12 genes, of which the first three tell the classes apart.
 LABELS = ["EWS", "NB", "RMS"] * 12
 GENES = ["TP53", "MYC", "CD99", *(f"GENE{j}" for j in range(4, 13))]
@@ -59,9 +61,18 @@ class LabFile:
     strict: str | None = None
 
     def arguments(self, folder: Path) -> list[str]:
-        """Return the arguments of the command line for the file in a folder."""
-        file = folder / self.name
-        return ["select", str(file), *(option.format(file=file) for option in self.options.split())]
+        """Return the arguments of the command line for the file in a folder; options of old are settings."""
+        file, words = folder / self.name, self.options.format(file=folder / self.name).split()
+        found = ["select", str(file)]
+        for word in words:
+            key = word.removeprefix("--").replace("-", "_")
+            if found[-1].endswith("="):
+                found[-1] += word
+            elif f"input.{key}" in KEYS:
+                found += ["--config", f"input.{key}="]
+            else:
+                found.append(word)
+        return found
 
 
 def text(content: str, encoding: str = "utf-8") -> Callable[[Path], object]:

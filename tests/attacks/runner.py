@@ -25,10 +25,10 @@ def load_everything() -> None:
     import pandas  # noqa: F401
 
     import l20fs.cli.compare
-    import l20fs.cli.load
     import l20fs.cli.predict
+    import l20fs.cli.samples
+    import l20fs.cli.search
     import l20fs.cli.select
-    import l20fs.cli.select_pipeline
     import l20fs.cli.validate  # noqa: F401
 
     for name in ("anndata.io", "h5py", "zarr", "pyarrow.parquet", "python_calamine"):

@@ -1,4 +1,4 @@
-"""Every attack of ``tests/attacks`` through the command line: nothing runs, hangs, crashes or exceeds its memory."""
+"""Every attack of ``tests/attacks`` through the command line: nothing runs, hangs or crashes."""
 
 from __future__ import annotations
 
@@ -13,19 +13,15 @@ import pytest
 from attacks import attacks_of, modules
 from platforms import needs_linux
 
-#: Memory above 1.5 times the cap that is no fault: pages of the interpreter that a fork copies when it writes to them.
-SLACK = 2**26
-
 
 @needs_linux
 @pytest.mark.parametrize("module", modules())
 def test_attacks(module, tmp_path):
-    attacks, cases = attacks_of(module), []
+    attacks, cases = [each for each in attacks_of(module) if each.cap is None], []
     for each in attacks:
         folder = tmp_path / each.name
         folder.mkdir()
-        limit = [] if each.cap is None else ["--max-memory", str(each.cap)]
-        cases.append({"arguments": [*each.make(folder), *limit], "cwd": str(folder), "seconds": 60.0})
+        cases.append({"arguments": each.make(folder), "cwd": str(folder), "seconds": 60.0})
     outcomes = run_cases(cases)
     faults = [fault for each, outcome in zip(attacks, outcomes, strict=True) if (fault := fault_of(each, outcome, tmp_path))]
     assert not faults, "\n\n".join(faults)
@@ -51,6 +47,4 @@ def fault_of(attack, outcome, folder):
         faults.append(f"does not say {attack.says!r}")
     if (folder / attack.name / "canary").exists():
         faults.append("code was run")
-    if attack.cap is not None and outcome["peak"] > 1.5 * attack.cap + outcome["base"] + SLACK:
-        faults.append(f"{outcome['peak'] / 2**20:.0f} MiB at a cap of {attack.cap / 2**20:.0f} MiB")
     return f"{attack.name}: {', '.join(faults)}\n{said[-1500:]}" if faults else ""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import numpy as np
 import pandas as pd
+from cli_samples import write
 
 from l20fs.cli import run
 
@@ -40,3 +42,21 @@ assert run(["compare", {table!r}, "--target", "type", *{FEW!r}]) == 0
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_groups_are_not_on_both_sides(tmp_path):
+    """Samples show their donor and nothing of the class: with donors in both parts the neighbours know it nevertheless."""
+    random = np.random.default_rng(0)
+    donors = np.arange(108) // 9
+    X = random.standard_normal((12, 4))[donors] + 0.01 * random.standard_normal((108, 4))
+    frame = pd.DataFrame(X).add_prefix("g").assign(type=np.array(["a", "b"])[donors % 2], donor=[f"d{d}" for d in donors])
+    file = write(frame, tmp_path / "table.tsv")
+    options = ["--target=type", "--methods=FisherScore", "--sizes=4", "--config=search.splits=4"]
+    assert (
+        run(["compare", file, *options, "-o", "apart"])
+        == run(["compare", file, *options, "--groups=donor", "-o", "by"])
+        == 0
+    )
+    knn = {name: pd.read_csv(f"{name}/comparison.tsv", sep="\t")["accuracy"][0] for name in ("apart", "by")}
+    assert knn["apart"] == 100.0
+    assert knn["by"] < 85.0

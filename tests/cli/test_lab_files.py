@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 from lab_files import ALL, EVERYDAY, FRAME, GENES
 
 from l20fs.cli import run
-from l20fs.cli.load import load
-from l20fs.cli.options import SelectOptions
+from l20fs.cli.samples import load_samples
 from l20fs.cli.select import select
+
+READING = ("target", "labels", "groups", "adjust_for", "ignore", "task", "log1p")
 
 
 def name_of(case):
@@ -21,7 +20,7 @@ def name_of(case):
 def read(arguments):
     """Return the samples that a command reads."""
     given = select.make_context("select", arguments[1:]).params
-    return load(given.pop("data"), SelectOptions(**given))
+    return load_samples(given["data"], given["config"][0], **{name: given[name] for name in READING})
 
 
 @pytest.mark.parametrize("case", ALL, ids=name_of)
@@ -37,8 +36,6 @@ def test_first_command(case, tmp_path, capsys):
         assert len([line for line in said.splitlines() if line.lower().startswith("error")]) == 1, said
         return
     assert (output / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
-    choices = json.loads((output / "run.json").read_text(encoding="utf-8"))["input"]["choices"]
-    assert bool(choices) <= bool(case.strict), "what is guessed can be forbidden"
 
 
 @pytest.mark.parametrize("case", EVERYDAY, ids=name_of)
@@ -49,14 +46,6 @@ def test_values(case, tmp_path):
     read_as = samples.X_before if np.isnan(expected).any() else samples.X
     np.testing.assert_allclose(read_as, expected, rtol=1e-12)
     assert np.isfinite(samples.X).all()
-
-
-@pytest.mark.parametrize("case", [case for case in EVERYDAY if case.strict], ids=name_of)
-def test_guess_is_forbidden(case, tmp_path, capsys):
-    case.write(tmp_path / case.name)
-    assert run([*case.arguments(tmp_path), "--strict"]) in (2, 3)
-    said = capsys.readouterr().err.splitlines()
-    assert case.strict in said[-1], said
 
 
 def test_genes_are_named(tmp_path):
