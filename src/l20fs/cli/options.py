@@ -37,7 +37,7 @@ READING = (
 
 #: Options that most users need, in the order of the help.
 COMMON = (
-    *("target", "n_features", "auto", "output", "open_page", "labels", "groups", "adjust_for", "task", "is_log", "ignore"),
+    *("target", "n_features", "output", "open_page", "labels", "groups", "adjust_for", "task", "is_log", "ignore"),
     "stability",
 )
 
@@ -137,10 +137,8 @@ class ModelOptions:
 class SelectOptions(DataOptions, ModelOptions):
     """All options of ``l20fs select``."""
 
-    n_features: int | None = None
-    auto: SizeRule | None = None
+    n_features: int | SizeRule = "auto"
     max_features: int | None = None
-    nested: bool = False
     scoring: str = "auto"
     stability: int | None = None
     atlas: float | str | None = None

@@ -243,6 +243,15 @@ class Count(click.IntRange):
 
 
 #: Numbers that options take.
+class NumberOrRule(click.ParamType[int | str]):
+    """Number of features, or the rule that finds it."""
+
+    name = "N|auto|best"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        return str(value) if value in ("auto", "best") else FEATURES.convert(value, param, ctx)
+
+
 FEATURES = Count(1, 10**8, "no table that fits into a computer has as many features")
 LIMIT = Count(0, 10**8, "no table that fits into a computer has as many features")
 JOBS = Count(1, 1024, "no computer works on as many fits at the same time")

@@ -81,6 +81,7 @@ def numbers_for_page(panel: Panel, content: Content) -> PanelNumbers | None:
         intercept=[rule.intercept for rule in rules],
         slope=[rule.slope for rule in rules if panel.classes],
         doubt=[rule.doubt for rule in rules if panel.classes],
+        offset=[rule.offset or [0.0] * len(panel.classes) for rule in rules if panel.classes],
         minimum=panel.columns.minimum[:n],
         maximum=panel.columns.maximum[:n],
         transform=panel.transform,

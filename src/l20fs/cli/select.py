@@ -17,9 +17,8 @@ from l20fs.cli.options import (
     scoring_option,
 )
 from l20fs.cli.output import Table, note, readable, show, show_json, show_tables, tell_results
-from l20fs.cli.parameter_types import FEATURES, JOBS, SEED, SHARE, SOLVERS, Count
-from l20fs.defaults import DEFAULT_N_FEATURES
-from l20fs.evaluation.choice import FIRST_LIMIT, LAST_LIMIT
+from l20fs.cli.parameter_types import FEATURES, JOBS, SEED, SHARE, SOLVERS, Count, NumberOrRule
+from l20fs.evaluation.choice import FIRST_LIMIT, LEAST, NEAR
 from l20fs.text import percent, with_interval
 
 if TYPE_CHECKING:
@@ -37,19 +36,20 @@ WITHOUT_EFFECT = ("output", "n_jobs", "force", "as_json", "open_page", "max_memo
 @click.command(cls=CommonFirst)
 @click.argument("data")
 @data_options
-@click.option("-k", "n_features", type=FEATURES, help=f"Features to select.  [default: {DEFAULT_N_FEATURES}]")
 @click.option(
-    "--auto",
-    type=click.Choice(["1se", "best"]),
-    help="Let cross-validation choose the number: the best one, or the smallest within one standard error of it.",
+    "-k",
+    "n_features",
+    type=NumberOrRule(),
+    default="auto",
+    show_default=True,
+    help=f"Features to select. auto: the smallest number whose error in cross-validation is within {NEAR:.0%} of the "
+    f"lowest, {LEAST} or more; best: the one with the lowest error.",
 )
 @click.option(
     "--max-features",
     type=FEATURES,
-    help="The largest number that --auto tries.  "
-    f"[default: {FIRST_LIMIT}, doubled up to {LAST_LIMIT} while the best is there]",
+    help=f"The largest number that -k auto and -k best try.  [default: {FIRST_LIMIT}, doubled while the choice is there]",
 )
-@click.option("--nested", is_flag=True, help="Also estimate the score with --auto repeated inside each fold.")
 @scoring_option
 @model_options
 @click.option(
@@ -76,11 +76,11 @@ def select(data: str, **given: Any) -> None:
     Examples:
       l20fs select srbct
       l20fs select tumours.tsv --target type -k 30 -o results --open
-      l20fs select counts.csv --target cell_type --groups donor --log --auto 1se -o results
+      l20fs select counts.csv --target cell_type --groups donor --log -o results
       l20fs select tumours.tsv --target type --include TP53,MYC --exclude @controls.txt --stability 100 -o results
       l20fs select tumours.tsv --target type -k 20 --min-per-class 2 --atlas 0.1% -o results
-      l20fs select relapse.csv --target relapse --scoring roc_auc --auto best -o results
-      l20fs select methylation.csv --target age --task regression --auto 1se -o results
+      l20fs select relapse.csv --target relapse --scoring roc_auc -k best -o results
+      l20fs select methylation.csv --target age --task regression -o results
     """
     from l20fs.cli.load import load, refuse_changed
     from l20fs.cli.results import describe_run, write_selection
@@ -105,16 +105,8 @@ def select(data: str, **given: Any) -> None:
 
 def check_combination(options: SelectOptions) -> None:
     """Raise an error for contradictory options."""
-    if options.n_features is not None and options.auto is not None:
-        raise click.UsageError(f"-k {options.n_features} and --auto {options.auto}: give one of the two.")
-    if options.nested and options.auto is None:
-        raise click.UsageError("--nested repeats the choice that --auto makes. Give --auto 1se or --auto best with it.")
-    if options.max_features is not None and options.auto is None:
-        raise click.UsageError("--max-features limits the search of --auto. Give --auto 1se or --auto best with it, or -k.")
-    if options.auto is not None and options.alpha is not None:
-        raise click.UsageError(
-            "--alpha ends the path where it says, --auto where cross-validation says: give one of the two."
-        )
+    if options.max_features is not None and isinstance(options.n_features, int):
+        raise click.UsageError(f"--max-features limits the search of -k auto, and -k {options.n_features} has none.")
     check_scoring(options.scoring, options.task)
     if options.task == "regression" and options.class_weight is not None:
         raise click.UsageError("--class-weight is for labels, and --task regression for numbers. Leave one of the two out.")
@@ -141,7 +133,7 @@ def tell(findings: Findings) -> None:
     """Print the result, as JSON or as tables."""
     from l20fs.cli.select_atlas import tell_atlas
     from l20fs.cli.select_content import panel_of, stability_of
-    from l20fs.cli.select_sentences import answer, nested_answer, settings
+    from l20fs.cli.select_sentences import answer, settings
 
     panel, stability = panel_of(findings), stability_of(findings)
     if findings.options.as_json:
@@ -149,7 +141,7 @@ def tell(findings: Findings) -> None:
         return
     scores = [scores_at_a_few(findings)] if findings.predictions is not None else []
     show_tables(features_table(findings, panel, stability), *scores)
-    for text in (answer(findings), nested_answer(findings), settings(findings), *tell_atlas(findings)):
+    for text in (answer(findings), settings(findings), *tell_atlas(findings)):
         if text is not None:
             show(text)
 
@@ -162,7 +154,7 @@ def summary(findings: Findings, panel: Panel, stability: Stability | None) -> di
     from l20fs.report.sentences import RULES
 
     columns = cv_table(findings)
-    nested, score, nested_score = findings.nested, findings.score, findings.nested_score
+    score = findings.score
     return findings.provenance | {
         "answer": answer(findings),
         "warnings": list(findings.warnings),
@@ -172,13 +164,11 @@ def summary(findings: Findings, panel: Panel, stability: Stability | None) -> di
         "selected": panel.features,
         "level": panel.levels,
         "scores": panel.scores,
-        "score": score and {"metric": findings.metric.name, "is_corrected": findings.is_corrected, **score._asdict()},
+        "score": score and {"metric": findings.metric.name, **score._asdict()},
+        "skill": findings.skill,
         "cv": None
         if findings.predictions is None
         else [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
-        "nested": nested
-        and nested_score
-        and {**nested_score._asdict(), "folds": nested.scores.tolist(), "n_features": nested.sizes},
         "atlas": atlas_record(findings),
         "stability": stability
         and {"index": stability.index, "interval": [stability.lower, stability.upper], "frequencies": stability.frequencies},

@@ -17,10 +17,10 @@ from l20fs.cli.select_strips import strips_of
 from l20fs.estimators import panels
 from l20fs.estimators.panels import heads_of
 from l20fs.estimators.selection_table import NearestMembers
-from l20fs.evaluation.corrected_score import fixed_score
 from l20fs.evaluation.levels import class_level
-from l20fs.evaluation.metrics import METRICS, Outputs, area_under_curve
-from l20fs.evaluation.predictions import JUDGES, Predictions
+from l20fs.evaluation.metrics import METRICS, Outputs
+from l20fs.evaluation.predictions import Predictions
+from l20fs.evaluation.quoted_score import Estimate
 from l20fs.evaluation.target_summary import Classes
 from l20fs.evaluation.validation import class_rates, reliability
 from l20fs.objective.path_ranking import RULES
@@ -248,7 +248,7 @@ def _further(findings: Findings, k_max: int) -> list[Curve]:
     if predictions is None or not findings.is_regression:
         return []
     other = METRICS["r2" if findings.metric.name == "mae" else "mae"]
-    curve = score_curve(predictions, JUDGES[0], other, findings.samples.groups)
+    curve = score_curve(predictions, other, findings.samples.groups)
     return [_curve(other.title, curve, _places(predictions, k_max))]
 
 
@@ -261,29 +261,17 @@ def _measures(findings: Findings, predictions: Predictions, k_max: int) -> dict[
     if len(predictions.targets) > MOST_CLASSES:
         counts = [None if place is None else predictions.confusion(predictions.sizes[place]) for place in places]
         measures["confused"] = [None if each is None else confused_pairs(each.tolist()) for each in counts]
-    elif predictions.values is not None:
-        shown = predictions.up_to(k_max)
-        codes = predictions.targets.codes
-        probabilities = shown.probabilities
-        assert probabilities is not None
-        measures["reliability"] = [
-            None if place is None else _reliability(codes, probabilities[:, place].astype(np.float64)) for place in places
+        return measures
+    shown = predictions.first(METRICS["brier"])
+    assert shown.probabilities is not None
+    codes, probabilities = shown.truth, shown.probabilities.astype(np.float64)
+    measures["reliability"] = [None if place is None else _reliability(codes, probabilities[:, place]) for place in places]
+    if len(predictions.targets) == 2:
+        areas = predictions.estimates(METRICS["roc_auc"], findings.samples.groups)
+        measures["roc"] = [
+            None if place is None else _roc(codes, probabilities[:, place, 1], areas[place]) for place in places
         ]
-        if len(predictions.targets) == 2:
-            measures["roc"] = [None if place is None else _roc(codes, probabilities[:, place, 1]) for place in places]
-            at_k = places[findings.k - 1] if 0 < findings.k <= k_max else None
-            if at_k is not None:  # the bootstrap for every k would take seconds
-                outputs = Outputs(codes, 2, probabilities=probabilities[:, [at_k]].astype(np.float64))
-                measures["roc"][findings.k - 1] = _with_interval(measures["roc"][findings.k - 1], outputs, findings)
     return measures
-
-
-def _with_interval(roc: Roc, outputs: Outputs, findings: Findings) -> Roc:
-    """Return a ROC curve with the interval of its area, where there is one."""
-    assert findings.predictions is not None
-    found = fixed_score(outputs, METRICS["roc_auc"], 0, folds=findings.predictions.folds, groups=findings.samples.groups)
-    ends = [_digits(end, 4) for end in (found.lower, found.upper) if math.isfinite(end)]
-    return replace(roc, lower=ends[0], upper=ends[1]) if len(ends) == 2 else roc
 
 
 def _rates(predictions: Predictions, place: int) -> list[ClassRate]:
@@ -307,24 +295,25 @@ def _reliability(codes: Array, probabilities: Array) -> Reliability:
     return Reliability(points, _digits(brier, 4), _digits(loss, 4), intervals)
 
 
-def _roc(codes: Array, probabilities: Array) -> Roc:
-    """Return the ROC curve of the second class, with at most :data:`MOST_ROC_POINTS` points."""
+def _roc(codes: Array, probabilities: Array, area: Estimate) -> Roc:
+    """Return the ROC curve of the second class, with at most :data:`MOST_ROC_POINTS` points, and its area."""
     order = np.argsort(-probabilities, kind="stable")
     is_last = np.append(np.diff(probabilities[order]) != 0.0, True)  # samples of equal probability are one step
     steps = [np.concatenate([[0], np.cumsum(codes[order] == code)[is_last]]) for code in (0, 1)]
     kept = np.unique(np.linspace(0, len(steps[0]) - 1, MOST_ROC_POINTS).round().astype(int))
     shares = [(counts[kept] / max(counts[-1], 1)).round(4).tolist() for counts in steps]
-    area = float(area_under_curve(codes == 1, probabilities, np.ones((1, len(codes))))[0])
-    return Roc(list(zip(*shares, strict=True)), _digits(area, 6))
+    ends = [_digits(end, 4) if math.isfinite(end) else None for end in (area.lower, area.upper)]
+    return Roc(list(zip(*shares, strict=True)), _digits(area.value, 6), *ends)
 
 
 def _numbers(predictions: Predictions, places: list[int | None]) -> Numbers:
     """Return measured and predicted numbers of at most :data:`MOST_POINTS` samples, evenly spaced."""
-    n = len(predictions.targets.truth)
-    shown = slice(None, None, -(-n // MOST_POINTS))
-    predicted = predictions.predicted[JUDGES[0]][shown]
+    found = predictions.first(METRICS["r2"])
+    shown = slice(None, None, -(-len(found.truth) // MOST_POINTS))
+    assert found.numbers is not None
+    predicted = found.numbers[shown, :, 0]
     return Numbers(
-        [_rounded_numbers(predictions.targets.truth[shown])],
+        [_rounded_numbers(found.truth[shown].reshape(-1))],
         [None if place is None else [_rounded_numbers(predicted[:, place])] for place in places],
     )
 

@@ -17,13 +17,16 @@ from l20fs.design import Part
 from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.feature_values import class_means, target_correlations
 from l20fs.estimators.panels import largest_k
-from l20fs.evaluation.corrected_score import Estimate, fixed_score, fixed_scores
 from l20fs.evaluation.levels import class_level, trend
 from l20fs.evaluation.metrics import Metric
-from l20fs.evaluation.predictions import Nested, Predictions
+from l20fs.evaluation.predictions import Predictions
+from l20fs.evaluation.quoted_score import Estimate
 from l20fs.evaluation.target_summary import Classes, TargetSummary
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.typing import Array
+
+#: Name of the model whose scores are shown.
+CURVE = "linear"
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,9 +34,9 @@ class Findings:
     """The samples and options of a run, and its results.
 
     ``units`` are the features that can be selected, or their groups, best first; ``k`` counts them. ``k_rule`` is a key of
-    :data:`l20fs.report.sentences.RULES`. ``score`` is that of the linear judge at k, corrected for the choice of k if there
-    was one. ``search_limit`` is the largest k that was tried, if the search for k ended there. ``shared``
-    is a file as the fits have shared it.
+    :data:`l20fs.report.sentences.RULES`. ``score`` is that at k. ``search_limit`` is the largest k that was tried, if the
+    search for k ended there. ``shared`` is a file as the fits have shared it. ``skill`` is how much better than guessing the
+    search is at k, as a share of the error of guessing.
     """
 
     samples: Samples
@@ -46,7 +49,7 @@ class Findings:
     k_rule: str
     predictions: Predictions | None = None
     score: Estimate | None = None
-    nested: Nested | None = None
+    skill: float | None = None
     stability: StabilitySelector | None = None
     atlas: PanelAtlas | None = None
     search_limit: int | None = None
@@ -71,9 +74,9 @@ class Findings:
         return self.samples.target_name or ("target" if self.is_regression else "class")
 
     @property
-    def is_corrected(self) -> bool:
-        """Whether the number of features was chosen by the score, which is corrected for that."""
-        return self.k_rule in ("best", "1se")
+    def is_guess(self) -> bool:
+        """Whether no number of features predicted better than guessing."""
+        return self.skill is not None and self.skill <= 0.0
 
     @property
     def path(self) -> SolutionPath | None:
@@ -122,26 +125,17 @@ class Findings:
 
     @cached_property
     def curves(self) -> dict[str, ScoreCurve]:
-        """Scores for every size by each judge that the metric can score."""
+        """Scores for every size."""
         if self.predictions is None:
             return {}
-        judges = self.predictions.judges_for(self.metric)
-        return {judge: score_curve(self.predictions, judge, self.metric, self.samples.groups) for judge in judges}
-
-    @cached_property
-    def nested_score(self) -> Estimate | None:
-        """Score with k chosen inside the folds, if it was measured."""
-        if self.nested is None:
-            return None
-        folds = self.predictions.folds if self.predictions is not None else None
-        return fixed_score(self.nested.outputs, self.metric, 0, folds=folds, groups=self.samples.groups)
+        return {CURVE: score_curve(self.predictions, self.metric, self.samples.groups)}
 
 
 class ScoreCurve(NamedTuple):
     """Scores for every size, arrays of shape (n_sizes,).
 
     ``value`` is the score of all predictions together, between the ``lower`` and ``upper`` ends of its 95 % interval for a
-    given size; ``fold_mean`` the mean over the folds, by which a size is chosen, and ``error`` its standard error.
+    given size; ``fold_mean`` the mean over the folds, and ``error`` its standard error.
     """
 
     value: Array
@@ -162,9 +156,9 @@ def thirds(numbers: Array) -> Array:
     return np.searchsorted(np.quantile(numbers, [1 / 3, 2 / 3]), numbers)
 
 
-def score_curve(predictions: Predictions, judge: str, metric: Metric, groups: Array | None) -> ScoreCurve:
-    """Return the scores of a judge for every size, as the metric gives them: losses are positive."""
-    results = predictions.results(judge, metric)
-    found = fixed_scores(predictions.outputs(judge, metric), metric, folds=predictions.folds, groups=groups)
-    value, lower, upper = np.array(found).T
-    return ScoreCurve(value, lower, upper, metric.sign * results["mean_test_score"], results["standard_error"])
+def score_curve(predictions: Predictions, metric: Metric, groups: Array | None) -> ScoreCurve:
+    """Return the scores for every size, as the metric gives them: losses are positive."""
+    value, lower, upper = np.array(predictions.estimates(metric, groups)).T
+    of_folds = predictions.fold_scores(metric)
+    error = np.nanstd(of_folds, axis=0, ddof=1) / np.sqrt(len(of_folds))
+    return ScoreCurve(value, lower, upper, np.nanmean(of_folds, axis=0), error)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
+from l20fs import L20Classifier
 from l20fs.cli.load import nuisances_of
 from l20fs.cli.output import note
 from l20fs.cli.select_findings import Findings
-from l20fs.estimators.calibration import gain_of
+from l20fs.estimators.calibration import calibrations_of_search
 from l20fs.estimators.panel_export import build_panel
 from l20fs.inputs.targets import encode_targets
-from l20fs.prediction.calibration import Calibration, Calibrations
+from l20fs.prediction.calibration import Calibration
 from l20fs.prediction.panel import Panel
 from l20fs.prediction.panel_records import PanelError
 
@@ -27,7 +26,7 @@ def make_panel(findings: Findings) -> Panel | None:
         "k_rule": findings.k_rule,
         **({"adjusted_for": list(samples.adjust_for)} if samples.adjust_for else {}),
         "protocol": findings.provenance.get("protocol"),
-        "score": score and {"name": findings.metric.name, **score._asdict(), "is_corrected": findings.is_corrected},
+        "score": score and {"name": findings.metric.name, **score._asdict()},
     }
     try:
         panel = build_panel(
@@ -56,10 +55,8 @@ def make_panel(findings: Findings) -> Panel | None:
 
 def calibration_of(findings: Findings) -> Callable[[int], Calibration] | None:
     """Return the calibrations by the values of the cross-validation, where these are known."""
-    predictions = findings.predictions
-    if predictions is None or predictions.values is None:
-        return None
-    tested = np.concatenate([fold.test for fold in predictions.folds])
-    truth = findings.targets.truth
-    gain = gain_of(predictions.folds, len(truth))
-    return Calibrations.of_folds(np.array(predictions.sizes), predictions.values[tested], truth[tested], gain).at
+    selector, predictions = findings.selector, findings.predictions
+    if isinstance(selector, L20Classifier):
+        return selector.calibration_for
+    found = None if predictions is None else calibrations_of_search(predictions.sizes, predictions.found, 0, None)
+    return None if found is None else found.at

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
 
-from l20fs import L20Selector, PanelAtlas, StabilitySelector
+from l20fs import L20Selector, L20SelectorCV, PanelAtlas, StabilitySelector
 from l20fs.blocks import FileBlocks, is_blocks
 from l20fs.cli import NothingSelectedError
 from l20fs.cli.load import make_selector, nuisances_of, refuse_for_blocks
@@ -22,20 +22,18 @@ from l20fs.data.readers import DataError, Samples
 from l20fs.defaults import DEFAULT_N_FEATURES
 from l20fs.design import Part, share_samples
 from l20fs.estimators.base import BaseSelector
-from l20fs.estimators.feasibility import possible_sizes
 from l20fs.estimators.panels import largest_k, ranked_units
-from l20fs.evaluation.choice import choose, choose_each, is_at_limit, search_limits, search_sizes
-from l20fs.evaluation.corrected_score import Estimate, corrected_score, fixed_score
+from l20fs.evaluation.choice import FIRST_LIMIT, choose, is_at_limit, least_size, search_sizes
 from l20fs.evaluation.metrics import METRICS, Metric
-from l20fs.evaluation.predictions import JUDGES, Nested, Predictions, nested_scores, predictions_by_k
+from l20fs.evaluation.predictions import Predictions, predictions_by_k
+from l20fs.evaluation.quoted_score import Estimate
 from l20fs.evaluation.target_summary import Classes, TargetSummary, summarise
 from l20fs.inputs.names import NamedColumns
-from l20fs.inputs.targets import encode_targets
 from l20fs.text import counted
 from l20fs.typing import Array
 
-#: With more samples than this the vote of neighbours, which compares all with all, is left out.
-MOST_COMPARED = 5000
+#: How warnings begin that the page states in its own words.
+STATED = r"Class(es)? '|The search for the number"
 
 
 def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str, Any]) -> Findings:
@@ -48,20 +46,14 @@ def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str
     note(f"{n_samples} samples, {counted(n_features, 'feature')}, {what}")
     check_options(samples, options, targets)
     refuse_for_blocks(samples, options, atlas=options.atlas is not None)
-    is_open = options.n_features is None and options.auto is None and options.alpha is None
-    if is_open and n_features <= DEFAULT_N_FEATURES:
-        note(f"All features are selected: they are no more than {DEFAULT_N_FEATURES}. Choose fewer: -k N, or --auto 1se.")
     early = [text for text in (warn_of_few_folds(samples, targets),) if text]
     tell_warnings(early)
     found = search(samples, options, targets, metric, log)
-    selector, units, k, rule, predictions, limit, score, shared = found
-    nested = None
-    if options.nested and predictions is not None:
-        nested = cross_validate_choice(selector, samples, predictions, metric, options)
+    selector, template, units, k, rule, predictions, limit, score, shared, skill = found
     stability = None
     if options.stability:
         with log.step():
-            stability = resample(selector, k, samples, options)
+            stability = resample(template, k, samples, options)
     atlas = None
     if options.atlas is not None:
         with working("All near-optimal panels"):
@@ -80,7 +72,7 @@ def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str
         rule,
         predictions=predictions,
         score=score,
-        nested=nested,
+        skill=skill,
         stability=stability,
         atlas=atlas,
         search_limit=limit,
@@ -89,9 +81,9 @@ def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str
     )
     if isinstance(samples.X, FileBlocks):  # which holds the columns of the page from here on
         samples.X.columns(np.concatenate(units[: max(findings.k, findings.k_max)]))
-    warnings = data_warnings(findings)
-    tell_warnings(warnings)
-    return replace(findings, warnings=[*early, *warnings, *log.texts])
+    found_warnings = data_warnings(findings)
+    tell_warnings(found_warnings)
+    return replace(findings, warnings=[*early, *found_warnings, *log.texts])
 
 
 def tell_warnings(texts: Sequence[str]) -> None:
@@ -103,11 +95,12 @@ def tell_warnings(texts: Sequence[str]) -> None:
 class Search(NamedTuple):
     """A fit to all samples, its cross-validation, the number of features and its score.
 
-    ``limit`` is the largest number that was tried, if the search ended there. ``shared`` is a file by whose passes all of
-    them were computed.
+    ``template`` is the selector without a fit. ``limit`` is the largest number that was tried, if the search ended there.
+    ``shared`` is a file by whose passes all of them were computed. ``skill`` is None where no number was searched for.
     """
 
     selector: BaseSelector
+    template: BaseSelector
     units: list[Array]
     k: int
     rule: str
@@ -115,101 +108,107 @@ class Search(NamedTuple):
     limit: int | None = None
     score: Estimate | None = None
     shared: Part | None = None
+    skill: float | None = None
 
 
-def search(
+def search(samples: Samples, options: SelectOptions, targets: TargetSummary, metric: Metric, log: WarningLog) -> Search:
+    """Fit, cross-validate, and choose the number of features unless it is given."""
+    template = make_selector(samples, options, min(samples.X.shape[1], largest_k(len(targets))))
+    shared = shared_file(template, samples)
+    if targets.n_folds(samples.groups) < 2:
+        return without_folds(template, samples, options, shared, log)
+    if not isinstance(template, L20Selector):
+        return by_method(template, samples, options, targets, metric, log)
+    wanted: Any = options.n_features
+    if options.alpha is not None and isinstance(wanted, str):
+        wanted = DEFAULT_N_FEATURES
+    own = L20SelectorCV(
+        wanted,
+        selector=template,
+        max_features=options.max_features,
+        task="regression" if samples.task == "regression" else "classification",
+        scoring=None if options.scoring == "auto" else options.scoring,
+        preprocess=samples.preprocess,
+        random_state=options.seed,
+        n_jobs=number_of_jobs(samples, options),
+    )
+    X = samples.X_before if shared is None else shared
+    groups = {} if samples.groups is None else {"groups": samples.groups}
+    with log.step(), log_of_blocks(samples.X), working("Fit and cross-validation"):
+        warnings.filterwarnings("ignore", message=STATED)
+        own.fit(NamedColumns(X, samples.feature_names), samples.y, adjust_for=nuisances_of(samples), **groups)
+    units = ranked(own.model_)
+    predictions = Predictions.of_search(own, targets)
+    k = min(predictions.sizes[own.best_index_ % len(predictions.sizes)], len(units))
+    is_search = isinstance(wanted, str)
+    at_limit = is_search and is_at_limit(own.cv_results_, own.best_index_) and predictions.sizes[-1] < len(units)
+    rule = wanted if is_search else "asked" if options.n_features == wanted and k == wanted else "alpha"
+    return Search(
+        own.model_,
+        template,
+        units,
+        k,
+        rule,
+        predictions,
+        limit=predictions.sizes[-1] if at_limit else None,
+        score=score_at(predictions, metric, k, samples.groups),
+        shared=shared,
+        skill=own.skill_ if is_search else None,
+    )
+
+
+def by_method(
+    selector: BaseSelector,
     samples: Samples,
     options: SelectOptions,
     targets: TargetSummary,
     metric: Metric,
     log: WarningLog,
 ) -> Search:
-    """Fit and cross-validate; with --auto further and further while the best number of features lies at the limit."""
-    for limit in limits_to_try(samples, options):
-        found = fit_and_validate(samples, options, targets, max(limit, largest_k(len(targets))), log)
-        if found.predictions is None:
-            return found
-        refuse_missing_probabilities(found.predictions, metric)
-        if options.auto is None:
-            return found._replace(score=score_at(found.predictions, metric, found.k, samples.groups))
-        tried = found.predictions.up_to(limit)
-        results = tried.results(metric=metric)
-        chosen = choose(results, options.auto)
-        found = found._replace(k=tried.sizes[chosen], rule=options.auto)
-        if tried.sizes[-1] == len(found.units) or not is_at_limit(results, chosen):
-            break
-        found = found._replace(limit=tried.sizes[-1])
-        note(f"The best score is at the limit of {found.limit} features.")
-    return found._replace(score=corrected(tried, metric, options, samples.groups))
-
-
-def refuse_missing_probabilities(predictions: Predictions, metric: Metric) -> None:
-    """Raise an error if a metric needs probabilities that were too many to keep."""
-    if not predictions.judges_for(metric):
-        raise DataError(
-            f"--scoring {metric.name} needs a probability for each of {len(predictions.targets.truth)} samples, "
-            f"{len(predictions.sizes)} numbers of features and {len(predictions.targets)} classes, which are too many. Use "
-            "accuracy or balanced_accuracy."
+    """Do the same for a method that gives a ranking, of which the best k are taken."""
+    n_features, wanted = samples.X.shape[1], options.n_features
+    selector.set_params(n_features_to_select=n_features)
+    with log.step(), working("Fit to all samples"):
+        units = fit(selector, samples)
+    folds = targets.folds(samples.groups, seed=options.seed)
+    largest = max(options.max_features or FIRST_LIMIT, wanted if isinstance(wanted, int) else 1)
+    sizes = sorted({*search_sizes(min(largest, len(units))), *([wanted] if isinstance(wanted, int) else [])})
+    with stated_warnings(), progress("Cross-validation", len(folds)) as advance:
+        predictions = predictions_by_k(
+            selector,
+            samples.X_before,
+            samples.y,
+            sizes,
+            folds,
+            ridge=options.ridge,
+            preprocess=samples.preprocess,
+            n_jobs=number_of_jobs(samples, options),
+            on_fold=advance,
         )
+    k, rule, skill = wanted, "asked", None
+    if isinstance(wanted, str):
+        results = predictions.results(metric, by_default=options.scoring == "auto")
+        chosen = choose(results, wanted, least_size(len(units)))
+        k, rule, skill = sizes[chosen], wanted, float(results["skill"][chosen])
+    assert isinstance(k, int)
+    score = score_at(predictions, metric, k, samples.groups)
+    return Search(selector, selector, units, k, rule, predictions, score=score, skill=skill)
+
+
+def without_folds(
+    selector: BaseSelector, samples: Samples, options: SelectOptions, shared: Part | None, log: WarningLog
+) -> Search:
+    """Fit to all samples, where there are too few for folds."""
+    k = DEFAULT_N_FEATURES if isinstance(options.n_features, str) else options.n_features
+    selector.set_params(n_features_to_select=k if isinstance(selector, L20Selector) else samples.X.shape[1])
+    with log.step(), log_of_blocks(samples.X), working("Fit to all samples"):
+        units = fit(selector, samples, shared)
+    return Search(selector, selector, units, min(k, len(units)), "asked", None, shared=shared)
 
 
 def score_at(predictions: Predictions, metric: Metric, k: int, groups: Array | None) -> Estimate:
-    """Return the score of the linear judge with k features, given in advance."""
-    outputs = predictions.outputs(JUDGES[0], metric)
-    return fixed_score(outputs, metric, predictions.sizes.index(k), folds=predictions.folds, groups=groups)
-
-
-def corrected(tried: Predictions, metric: Metric, options: SelectOptions, groups: Array | None) -> Estimate:
-    """Return the score of the linear judge, corrected for the choice of the number of features by that score."""
-    results = tried.results(metric=metric)
-    return corrected_score(
-        tried.outputs(JUDGES[0], metric),
-        metric,
-        tried.folds,
-        partial(choose_each, results, options.auto),
-        groups=groups,
-        seed=options.seed,
-    )
-
-
-def limits_to_try(samples: Samples, options: SelectOptions) -> list[int]:
-    """Return the largest numbers of features that --auto tries, one after the other; 0 without it."""
-    n_features = samples.X.shape[1]
-    if options.auto is None:
-        return [0]
-    if options.max_features is not None:
-        return [min(options.max_features, n_features)]
-    limits = search_limits(n_features)
-    return limits[:1] if isinstance(samples.X, FileBlocks) else limits  # every path reads the file many times
-
-
-def fit_and_validate(
-    samples: Samples,
-    options: SelectOptions,
-    targets: TargetSummary,
-    largest: int,
-    log: WarningLog,
-) -> Search:
-    """Fit on all samples and cross-validate all numbers of features up to ``largest``, and the requested one."""
-    n_features = samples.X.shape[1]
-    k, rule = wanted_k(n_features, options)
-    max_features = min(n_features, max(k, largest))
-    selector = make_selector(samples, options, max_features)
-    # Another method gives a ranking, of which the best k are taken; only the path knows an end before that.
-    selector.set_params(n_features_to_select=k if isinstance(selector, L20Selector) else max_features)
-    if isinstance(selector, L20Selector) and selector.constraints is not None and rule != "asked":
-        names = np.array(samples.feature_names, dtype=object)
-        _, possible = possible_sizes(selector, samples.X, encode_targets(samples.y, selector.task), names)
-        k = min(max(k, possible.least), possible.most)
-        selector.set_params(n_features_to_select=k)
-    X = shared_file(selector, samples)
-    with log.step(), log_of_blocks(samples.X), working("Fit to all samples"):
-        units = fit(selector, samples, X)
-    if k > len(units):
-        k, rule = len(units), "alpha" if options.alpha is not None else rule
-    sizes = sizes_to_try(selector, k, min(largest, len(units)))
-    predictions = cross_validate(selector, samples, targets, sizes, options, X)
-    return Search(selector, units, k, rule, predictions, shared=X)
+    """Return the score with k features, of all predictions together."""
+    return predictions.estimates(metric, groups)[predictions.sizes.index(k)]
 
 
 def shared_file(selector: BaseSelector, samples: Samples) -> Part | None:
@@ -222,92 +221,28 @@ def shared_file(selector: BaseSelector, samples: Samples) -> Part | None:
 def check_options(samples: Samples, options: SelectOptions, targets: TargetSummary) -> None:
     """Refuse options that these data cannot satisfy, before any work."""
     n_features, k = samples.X.shape[1], options.n_features
-    if k is not None and k > n_features:
+    if isinstance(k, int) and k > n_features:
         raise DataError(f"-k {k}: the data have {counted(n_features, 'feature')} only. Use a smaller k.")
-    if options.auto is not None and targets.n_folds(samples.groups) < 2:
+    if isinstance(k, str) and options.alpha is None and targets.n_folds(samples.groups) < 2:
         reason = warn_of_few_folds(samples, targets)
-        raise DataError(f"--auto {options.auto} needs cross-validation. {reason} Use -k instead.")
-
-
-def wanted_k(n_features: int, options: SelectOptions) -> tuple[int, str]:
-    """Return the number of features before cross-validation chooses one, and the rule that it comes from."""
-    if options.n_features is not None:
-        return options.n_features, "asked"
-    return min(n_features, max(DEFAULT_N_FEATURES, len(options.include or []))), "default"
+        raise DataError(f"-k {k} needs cross-validation. {reason} Use -k with a number instead.")
 
 
 def fit(selector: BaseSelector, samples: Samples, shared: Part | None = None) -> list[Array]:
-    """Fit on all samples, as far as in the folds, so that both rank alike, and return the ranked units."""
+    """Fit on all samples and return the ranked units."""
     X = samples.X if shared is None else shared
     nuisances = nuisances_of(samples)
     own = {} if nuisances is None else {"adjust_for": nuisances}
     selector.fit(NamedColumns(X, samples.feature_names), samples.y, **own)
+    return ranked(selector)
+
+
+def ranked(selector: BaseSelector) -> list[Array]:
+    """Return the ranked units of a fitted selector, or raise an error if it selects none."""
     units = ranked_units(selector)
     if not units:
         raise NothingSelectedError(f"No feature is selected at --alpha {selector.alpha:g}. Use a smaller one.")
     return units
-
-
-def sizes_to_try(selector: BaseSelector, k: int, largest: int) -> list[int]:
-    """Return the numbers of features to evaluate: those of the page and of a search, and the requested one."""
-    least = max(1, selector.path_.least_size) if isinstance(selector, L20Selector) else 1
-    return sorted({max(least, size) for size in search_sizes(largest)} | {k})
-
-
-def cross_validate(
-    selector: BaseSelector,
-    samples: Samples,
-    targets: TargetSummary,
-    sizes: Sequence[int],
-    options: SelectOptions,
-    shared: Part | None = None,
-) -> Predictions | None:
-    """Predict all samples with the selection inside each fold; None if there are too few for folds."""
-    if targets.n_folds(samples.groups) < 2:
-        return None
-    folds = targets.folds(samples.groups, seed=options.seed)
-    judges = JUDGES if len(samples.y) <= MOST_COMPARED else JUDGES[:1]
-    with stated_warnings(), progress("Cross-validation", len(folds)) as advance:
-        return predictions_by_k(
-            selector,
-            samples.X_before if shared is None else shared,
-            samples.y,
-            sizes,
-            folds,
-            judges=judges,
-            ridge=options.ridge,
-            nuisances=nuisances_of(samples),
-            preprocess=samples.preprocess,
-            n_jobs=number_of_jobs(samples, options),
-            on_fold=advance,
-        )
-
-
-def cross_validate_choice(
-    selector: BaseSelector,
-    samples: Samples,
-    outer: Predictions,
-    metric: Metric,
-    options: SelectOptions,
-) -> Nested:
-    """Repeat the choice of the number of features inside each fold."""
-    assert options.auto is not None
-    with stated_warnings(), progress("Nested cross-validation", len(outer.folds)) as advance:
-        return nested_scores(
-            selector,
-            samples.X_before,
-            samples.y,
-            outer.up_to(options.max_features or outer.sizes[-1]),
-            options.auto,
-            metric,
-            groups=samples.groups,
-            seed=options.seed,
-            ridge=options.ridge,
-            nuisances=nuisances_of(samples),
-            preprocess=samples.preprocess,
-            n_jobs=number_of_jobs(samples, options),
-            on_fold=advance,
-        )
 
 
 def resample(selector: BaseSelector, k: int, samples: Samples, options: SelectOptions) -> StabilitySelector:
@@ -345,4 +280,6 @@ def describe_protocol(predictions: Predictions | None, samples: Samples) -> str 
         return None
     stratified = "stratified " if isinstance(predictions.targets, Classes) else ""
     together = "" if samples.groups is None else " by group"
-    return f"{len(predictions.folds)}-fold {stratified}cross-validation{together}, selection inside each fold"
+    n_folds = len(predictions.repeats[0])
+    times = f"{len(predictions.repeats)} times " if len(predictions.repeats) > 1 else ""
+    return f"{times}{n_folds}-fold {stratified}cross-validation{together}, selection inside each fold"

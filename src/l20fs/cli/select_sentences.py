@@ -6,15 +6,14 @@ import math
 
 import numpy as np
 
-from l20fs import L20Selector
+from l20fs import L20Regressor, L20Selector
 from l20fs.cli.select_findings import Findings
 from l20fs.data.readers import Samples
 from l20fs.evaluation import data_checks
-from l20fs.evaluation.corrected_score import Estimate
 from l20fs.evaluation.engine import dense_columns
 from l20fs.evaluation.folds import N_FOLDS
-from l20fs.evaluation.metrics import Metric
-from l20fs.evaluation.predictions import JUDGES
+from l20fs.evaluation.metrics import METRICS, Metric
+from l20fs.evaluation.quoted_score import Estimate
 from l20fs.evaluation.target_summary import FEWEST_OF_A_CLASS, Classes, TargetSummary
 from l20fs.report import sentences
 from l20fs.text import counted, percent
@@ -34,13 +33,32 @@ def answer(findings: Findings) -> str:
         findings.n_units,
         aim,
         score=None if score is None else score_text(metric, score),
-        n_folds=len(findings.predictions.folds) if findings.predictions else 0,
-        is_corrected=findings.is_corrected,
+        protocol=_protocol(findings),
+        is_guess=findings.is_guess,
         is_better=None if score is None else is_better(metric, score, findings.targets.chance(metric)),
         chance=chance_text(findings),
         noun=findings.noun,
         reason=why_this_metric(findings),
+        balanced=_balanced(findings),
     )
+
+
+def _protocol(findings: Findings) -> str:
+    """Return the folds in words, such as "4 times 5-fold cross-validation"."""
+    predictions = findings.predictions
+    if predictions is None:
+        return ""
+    times = f"{len(predictions.repeats)} times " if len(predictions.repeats) > 1 else ""
+    return f"{times}{len(predictions.repeats[0])}-fold cross-validation"
+
+
+def _balanced(findings: Findings) -> str | None:
+    """Return the balanced accuracy where the accuracy is quoted and the classes are not of one size."""
+    predictions = findings.predictions
+    if predictions is None or findings.metric.name != "accuracy" or len(set(findings.classes.sizes)) == 1:
+        return None
+    found = predictions.estimates(METRICS["balanced_accuracy"], findings.samples.groups)
+    return f"balanced accuracy {percent(found[predictions.sizes.index(findings.k)].value)}"
 
 
 def score_text(metric: Metric, score: Estimate) -> str:
@@ -76,14 +94,6 @@ def why_this_metric(findings: Findings) -> str | None:
     return None if dominant is None else sentences.why_balanced(*dominant)
 
 
-def nested_answer(findings: Findings) -> str | None:
-    """Return the score with the number of features chosen inside the folds, if it was measured."""
-    score = findings.nested_score
-    if score is None or findings.nested is None:
-        return None
-    return sentences.nested_estimate(score_text(findings.metric, score), findings.nested.sizes)
-
-
 def settings(findings: Findings) -> str | None:
     """Return the scaling, the ridge and the constraints that were used, of methods that have them."""
     selector = findings.selector
@@ -93,7 +103,10 @@ def settings(findings: Findings) -> str | None:
     scaling = sentences.how_it_was_scaled(selector.scale, selector.scale_)
     if findings.samples.adjust_for:
         scaling = f"{sentences.adjusted_for(list(findings.samples.adjust_for))} {scaling}"
-    said = [scaling, sentences.how_strong_the_ridge_is(selector.ridge, selector.ridge_, n_folds)]
+    asked = findings.options.ridge
+    said = [scaling, sentences.how_strong_the_ridge_is(asked, selector.ridge_, n_folds, is_searched=asked != selector.ridge)]
+    if isinstance(selector, L20Regressor) and selector.refit_ridge is not None:
+        said.append(sentences.how_strong_the_refit_is(selector.refit_ridge))
     if selector.constraints is not None:
         said.append(f"Every panel meets the constraints: {selector.constraints.sentence()}.")
     return " ".join(said)
@@ -106,25 +119,21 @@ def describe(findings: Findings) -> list[str]:
     said = [
         sentences.what_was_done(options.method, n_samples, n_features, reference=reference, log=options.is_log),
         *filter(None, [settings(findings)]),
-        sentences.how_k_was_chosen(findings.k, findings.k_rule, findings.noun, findings.metric.title),
+        sentences.how_k_was_chosen(findings.k, findings.k_rule, findings.noun),
     ]
     if findings.predictions is not None:
         groups = None if findings.samples.groups is None else options.groups
-        n_folds, title = len(findings.predictions.folds), findings.metric.title
+        n_folds, n_repeats = len(findings.predictions.repeats[0]), len(findings.predictions.repeats)
         said.append(
             sentences.how_it_was_scored(
                 n_folds,
                 n_samples,
+                n_repeats=n_repeats,
                 groups=groups,
-                score_name=title,
+                score_name=findings.metric.title,
                 is_regression=findings.is_regression,
-                has_neighbours=JUDGES[1] in findings.predictions.judges_for(findings.metric),
             )
         )
-        if findings.is_corrected:
-            said.append(sentences.how_it_was_corrected())
-    if nested := nested_answer(findings):
-        said.append(nested)
     stable = findings.stability
     if stable is not None and math.isfinite(stable.stability_):
         said.append(sentences.how_stable(stable.stability_, *stable.stability_interval_, len(stable.orders_)))

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from l20fs.cli.feature_list import ALIKE, ListReport
-from l20fs.evaluation.corrected_score import Estimate
 from l20fs.evaluation.metrics import METRICS
+from l20fs.evaluation.quoted_score import Estimate
 from l20fs.evaluation.validation import Validation, difference
 from l20fs.report.confusion import MOST_CLASSES
 from l20fs.report.validation import Confusion, Point, Section, Table, point_chart

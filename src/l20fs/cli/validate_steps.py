@@ -32,8 +32,8 @@ from l20fs.cli.validate_content import (
 )
 from l20fs.data.readers import DataError, Samples
 from l20fs.data.readers.names import near_names
-from l20fs.evaluation.corrected_score import Estimate
 from l20fs.evaluation.metrics import METRICS
+from l20fs.evaluation.quoted_score import Estimate
 from l20fs.evaluation.target_summary import summarise
 from l20fs.evaluation.validation import Validation, validate_classes, validate_numbers
 from l20fs.inputs.names import NamedColumns
@@ -211,7 +211,7 @@ def judge_list(place: Path, data: str, test: str | None, options: ValidateOption
     targets = summarise(samples.y)
     found.notes += samples.notes
     with stated_warnings() as texts:
-        result = cross_validate(samples, rows, targets.folds(samples.groups, seed=options.seed))
+        result = cross_validate(samples, rows, targets.folds(samples.groups, seed=options.seed, n_repeats=1))
         found.report = inspect_list(samples, rows)
     found.warnings += [*filter(None, [warn_of_few_folds(samples, targets)]), *texts, *warnings_of(result)]
     missing = [name for name in names if name not in set(samples.feature_names)]

@@ -152,8 +152,8 @@ class PanelNumbers:
     """Numbers with which the page predicts, as in ``panel.json``: of the rules on the first 1, 2, ... features.
 
     ``weights[k - 1][i][v]`` and ``intercept[k - 1][v]`` give the value v of a sample; two classes have one value, and None
-    is the intercept of a class that is never predicted. ``slope[k - 1]`` and ``doubt[k - 1]`` give
-    the probabilities (:mod:`l20fs.prediction.calibration`); of a regression both are empty. ``minimum`` and ``maximum`` of
+    is the intercept of a class that is never predicted. ``slope[k - 1]``, ``doubt[k - 1]`` and ``offset[k - 1]`` give
+    the probabilities (:mod:`l20fs.prediction.calibration`); of a regression they are empty. ``minimum`` and ``maximum`` of
     each feature are those of the training samples after ``transform``. There may be fewer sizes than the page shows.
     """
 
@@ -161,6 +161,7 @@ class PanelNumbers:
     intercept: list[list[float | None]]
     slope: list[float]
     doubt: list[float]
+    offset: list[list[float]]
     minimum: list[float]
     maximum: list[float]
     transform: Literal["none", "log1p"] = "none"

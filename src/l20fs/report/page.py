@@ -193,7 +193,7 @@ def _for_prediction(panel: PanelNumbers, k: int) -> dict[str, Any]:
         "sizes": sorted(sizes),
         "n_values": n_values,
         "rules": packed(struct.pack(f"<{len(numbers)}d", *numbers)),
-    } | {name: getattr(panel, name) for name in ("slope", "doubt", "minimum", "maximum", "transform")}
+    } | {name: getattr(panel, name) for name in ("slope", "doubt", "offset", "minimum", "maximum", "transform")}
 
 
 def signs_apart(names: Sequence[str]) -> int:

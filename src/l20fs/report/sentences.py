@@ -21,10 +21,9 @@ SOLVERS = {
 
 #: The rules for the number of features, in words.
 RULES = {
-    "best": "best score",
-    "1se": "smallest within one standard error of the best",
+    "auto": "smallest within 5 % of the lowest error, 10 or more",
+    "best": "lowest error",
     "asked": "asked for",
-    "default": "default",
     "alpha": "what --alpha leaves",
 }
 
@@ -47,37 +46,40 @@ def answer(
     aim: str,
     *,
     score: str | None,
-    n_folds: int,
-    is_corrected: bool,
+    protocol: str,
+    is_guess: bool,
     is_better: bool | None,
     chance: str,
     noun: str,
     reason: str | None = None,
+    balanced: str | None = None,
 ) -> str:
     """State the result in one sentence.
 
-    ``aim`` is what the features are for, such as "tell 4 classes apart"; ``is_better`` whether the score is better than
-    ``chance``, None where its interval does not say. ``reason`` explains the metric.
+    ``aim`` is what the features are for, such as "tell 4 classes apart"; ``is_guess`` whether no number of features
+    predicted better than guessing, ``is_better`` whether the score is better than ``chance``, None where its interval does
+    not say. ``reason`` explains the metric, ``balanced`` is the balanced accuracy beside it.
 
     Examples
     --------
     >>> answer(
-    ...     13, 2308, "tell 4 classes apart", score="98 % (91 to 100 %) of samples right", n_folds=5, is_corrected=False,
-    ...     is_better=True, chance="always the largest class: 37 %", noun="feature",
-    ... )
-    '13 of 2308 features tell 4 classes apart: 98 % (91 to 100 %) of samples right (5-fold cross-validation, 95 % interval).'
+    ...     13, 2308, "tell 4 classes apart", score="98 % (91 to 100 %) of samples right", noun="feature",
+    ...     protocol="5-fold cross-validation", is_guess=False, is_better=True, chance="always the largest class: 37 %",
+    ... )  # doctest: +NORMALIZE_WHITESPACE
+    '13 of 2308 features tell 4 classes apart: 98 % (91 to 100 %) of samples right (5-fold cross-validation, 95 % interval);
+    always the largest class: 37 %.'
     """
     which = f"{k} of {counted(n_features, noun)}"
     if score is None:
         return f"{which} {'was' if k == 1 else 'were'} selected to {aim}; how well is not known."
     first, rest = aim.split(" ", 1)
     does = {True: f"{first}{'s' * (k == 1)} {rest}", None: f"may or may not {aim}", False: f"do{'es' * (k == 1)} not {aim}"}
-    correction = f", corrected for the choice of {'its' if k == 1 else 'their'} number" if is_corrected else ""
-    beside = "" if is_better else f"; {chance}"
+    said = f"{which} {does[is_better]}"
+    if is_guess:
+        said = f"No number of {noun}s predicts better than guessing; {k} of {n_features}"
+    beside = f"{balanced}; {chance}" if balanced else chance
     because = f" {reason}" if reason else ""
-    return (
-        f"{which} {does[is_better]}: {score}{correction} ({n_folds}-fold cross-validation, 95 % interval){beside}.{because}"
-    )
+    return f"{said}: {score} ({protocol}, 95 % interval); {beside}.{because}"
 
 
 def why_balanced(name: str, share: float) -> str:
@@ -131,21 +133,28 @@ def how_it_was_scaled(scale: str, used: str) -> str:
     return f"Each feature was {SCALINGS[used]}, as asked for."
 
 
-def how_strong_the_ridge_is(ridge: float | str, used: float, n_folds: int) -> str:
+def how_strong_the_ridge_is(ridge: float | str, used: float, n_folds: int, *, is_searched: bool = False) -> str:
     """Name the strength of the ridge term, and where it comes from."""
     if ridge != "auto":
         return f"The ridge term has the strength {used:g}, as asked for."
+    if is_searched:
+        return f"The ridge term has the strength {used:g}, which cross-validation chose."
     anew = " In cross-validation both are those of the training samples." if n_folds else ""
     return f"The ridge term has the strength {used:.3g}, by the number of features per sample ('auto').{anew}"
 
 
-def how_k_was_chosen(k: int, rule: str, noun: str, score_name: str = "accuracy") -> str:
+def how_strong_the_refit_is(used: float) -> str:
+    """Name the ridge of the weights."""
+    return f"Cross-validation chose the strength {used:g} for the weights of the model on the selected features."
+
+
+def how_k_was_chosen(k: int, rule: str, noun: str) -> str:
     """Give the reason for the number of features."""
     reasons = {
-        "best": f"No other number of {noun}s up to the largest that was tried has a better {score_name} than {k}.",
-        "1se": f"{k} is the smallest number of {noun}s whose {score_name} is at most one standard error from the best.",
+        "auto": f"{k} is the smallest number of {noun}s, from 10 on or a tenth of all, whose error in cross-validation is "
+        "at most 5 % above the lowest; the smallest of all, where none predicts better than guessing.",
+        "best": f"No other number of {noun}s that was tried has a lower error in cross-validation than {k}.",
         "asked": f"You asked for {counted(k, noun)}.",
-        "default": f"{counted(k, noun)} is the default; --auto 1se lets the data choose.",
         "alpha": f"{counted(k, noun)} {'is' if k == 1 else 'are'} worth the price --alpha.",
     }
     return reasons[rule]
@@ -155,35 +164,19 @@ def how_it_was_scored(
     n_folds: int,
     n_samples: int,
     *,
+    n_repeats: int,
     groups: str | None,
     score_name: str = "accuracy",
     is_regression: bool = False,
-    has_neighbours: bool = True,
 ) -> str:
-    """Describe the cross-validation; ``has_neighbours`` says whether the nearest neighbours are shown."""
+    """Describe the cross-validation."""
     together = f" Samples with the same {groups!r} are always in the same part." if groups else ""
-    parts, done, mean = (
-        ("random parts", "predicted", "mean") if is_regression else ("parts with all classes in each", "classified", "vote")
-    )
-    neighbours = (
-        f"; 'KNN-5' is the {mean} of the five most similar samples, with each feature divided by its deviation."
-        if has_neighbours
-        else "."
-    )
+    parts, done = ("random parts", "predicted") if is_regression else ("parts with all classes in each", "classified")
+    again = f" This was done {n_repeats} times with other parts." if n_repeats > 1 else ""
     return (
         f"The {n_samples} samples were split into {n_folds} {parts}. Each part was set aside once, the features were "
-        f"selected anew on the others, and the part was then {done}.{together} The {score_name} is that of all these "
-        "predictions together, with a 95 % interval. The judge 'linear' is a linear rule on the selected features"
-        f"{neighbours}"
-    )
-
-
-def how_it_was_corrected() -> str:
-    """Describe the correction for the choice of the number of features."""
-    return (
-        "The best of many scores is too good, since it was chosen for being good. Therefore the choice was repeated on "
-        "random draws of the predictions, and judged by the samples that were not drawn; the mean of that is the corrected "
-        "score (Tsamardinos, Greasidou and Borboudakis 2018). Scores beside other numbers of features are not corrected."
+        f"selected anew on the others, and the part was then {done}.{again}{together} The {score_name} is that of all these "
+        "predictions together, with a 95 % interval."
     )
 
 
@@ -193,11 +186,6 @@ def what_it_does_not_mean() -> str:
         "This holds for new samples of the same kind, measured in the same way. A feature in the list need not be a cause, "
         "and one that is not in it may do as well: see the features that could replace it."
     )
-
-
-def nested_estimate(score: str, sizes: Sequence[int]) -> str:
-    """State the score of the nested cross-validation."""
-    return f"With the number of features chosen anew in each part: {score} (it chose {', '.join(map(str, sizes))})."
 
 
 def how_stable(index: float, lower: float, upper: float, n_resamples: int) -> str:
@@ -249,7 +237,10 @@ def raw_counts(looks_like_counts: bool) -> str | None:
     """Warn of counts that were not normalised."""
     if not looks_like_counts:
         return None
-    return "The table looks like raw counts: whole numbers with a few very large ones. Add --log."
+    return (
+        "The table looks like raw counts: whole numbers with a few very large ones. Add --log, which helps as a rule: the "
+        "logarithm of 1 + the count."
+    )
 
 
 def classes_in_one_group(classes: Sequence[str], group_name: str) -> str | None:
@@ -291,8 +282,8 @@ def search_at_limit(limit: int | None, noun: str) -> str | None:
     if limit is None:
         return None
     return (
-        f"The search for the number of {noun}s ended at its limit of {limit}, where the best score is: more may do "
-        "better. Raise it with --max-features."
+        f"The search for the number of {noun}s ended at its limit of {limit}, which it chose: more may do better. Raise it "
+        "with --max-features."
     )
 
 

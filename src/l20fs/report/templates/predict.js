@@ -1,6 +1,6 @@
 /* The field that predicts: samples as text, and the rule of the slider's k. Nothing leaves the page, no text becomes markup. */
 function startPrediction(report, rules, named) {
-  const { sizes, n_values: nValues, slope, doubt, minimum, maximum, transform } = report.panel;
+  const { sizes, n_values: nValues, slope, doubt, offset, minimum, maximum, transform } = report.panel;
   const byId = (id) => document.getElementById(id);
   const isRegression = report.task === "regression";
   const outputs = isRegression ? report.targets : report.classes;
@@ -33,7 +33,7 @@ function startPrediction(report, rules, named) {
 
   function probabilitiesOf(values) {
     const perClass = nValues === 1 ? [-0.5 * values[0], 0.5 * values[0]] : values;
-    const scores = perClass.map((value) => slope[k - 1] * value);
+    const scores = perClass.map((value, c) => slope[k - 1] * value + offset[k - 1][c]);
     const soft = softmax(scores.map((score) => SOFT_FACTOR * score));
     return softmax(scores).map((sharp, c) => (1 - doubt[k - 1]) * sharp + doubt[k - 1] * soft[c]);
   }
