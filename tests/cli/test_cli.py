@@ -528,7 +528,7 @@ def test_all_of_few_features_are_selected_with_a_word(tmp_path, capsys):
     (tmp_path / "a.csv").write_text(
         "type,g,h\n" + "".join(f"{'uv'[i % 2]},{i % 2 + i / 9},{i * i % 7}\n" for i in range(12))
     )
-    note = "All features are selected: they are no more than 20. Choose fewer: -k N, or --auto 1se."
+    note = "All features are selected: they are no more than 20. Choose fewer: -k N, or -k auto."
     assert run(["select", str(tmp_path / "a.csv"), "--target", "type"]) == 0
     assert note in capsys.readouterr().err
     assert run(["select", str(tmp_path / "a.csv"), "--target", "type", "-k", "2"]) == 0

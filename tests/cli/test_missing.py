@@ -20,9 +20,9 @@ from l20fs.compare.methods import Method
 from l20fs.compare.runner import Dataset, Settings
 from l20fs.compare.runner import run as run_comparison
 from l20fs.data.readers import read_table
-from l20fs.evaluation.choice import choose
-from l20fs.evaluation.folds import make_stratified_folds
-from l20fs.evaluation.predictions import nested_scores, predictions_by_k
+from l20fs.evaluation.metrics import METRICS
+from l20fs.evaluation.predictions import predictions_by_k
+from l20fs.evaluation.target_summary import summarise
 
 N_SAMPLES, N_FEATURES = 45, 12
 LABELS = np.repeat(["a", "b", "c"], N_SAMPLES // 3)
@@ -58,7 +58,7 @@ def slow_twin(X, y, folds, imputer, k):
 def test_scores_of_select_are_those_of_a_pipeline_in_each_fold(file, tmp_path, rule, capsys):
     command = ["select", file, "--target", "type", "-k", "3", "--missing", rule, "-o", tmp_path / "out"]
     assert run(list(map(str, command))) == 0
-    X, folds = gappy().to_numpy(), make_stratified_folds(LABELS, seed=0)
+    X, folds = gappy().to_numpy(), summarise(np.asarray(LABELS)).folds(seed=0, n_repeats=1)
     predicted = slow_twin(X, LABELS, folds, IMPUTERS[rule], 3)
     scores = pd.read_csv(tmp_path / "out" / "cv.tsv", sep="\t").set_index("n_features")["linear"]
     assert scores[3] == pytest.approx(accuracy_score(LABELS, predicted))
@@ -76,27 +76,21 @@ def test_scores_of_select_are_those_of_a_pipeline_in_each_fold(file, tmp_path, r
 
 def folds_and_table(file, **options):
     table = read_table(file, "type", **options)
-    return table, make_stratified_folds(table.y, seed=0)
+    return table, summarise(np.asarray(table.y)).folds(seed=0, n_repeats=1)
+
+
+def labels_of(found):
+    """Return the labels of samples that are tested once, (n_samples, n_sizes)."""
+    return found.classes[found.first(METRICS["accuracy"]).labels]
 
 
 @pytest.mark.parametrize("rule", ["median", "knn"])
-def test_nested_folds_fit_in_the_inner_ones(file, rule):
+def test_gaps_are_filled_in_inside_each_fold(file, rule):
     table, folds = folds_and_table(file, missing=rule)
-    options = {"judges": ["linear"], "preprocess": table.preprocess}
-    model, sizes, y = L20Classifier(), [1, 3], table.y
-    outer = predictions_by_k(model, table.X_before, y, sizes, folds, **options)
-    for place, k in enumerate(sizes):
-        expected = slow_twin(table.X_before, y, folds, IMPUTERS[rule], k)
-        assert outer.classes[outer.predicted["linear"][:, place]].tolist() == expected.tolist()
-    nested = nested_scores(model, table.X_before, y, outer, "best", preprocess=table.preprocess)
-    for fold, chosen in zip(folds, nested.sizes, strict=True):
-        X, inner_y = table.X_before[fold.train], y[fold.train]
-        inner_folds = make_stratified_folds(inner_y, seed=0)
-        filled = predictions_by_k(model, X, inner_y, sizes, inner_folds, **options)
-        for place, k in enumerate(sizes):
-            expected = slow_twin(X, inner_y, inner_folds, IMPUTERS[rule], k)
-            assert filled.classes[filled.predicted["linear"][:, place]].tolist() == expected.tolist()
-        assert chosen == sizes[choose(filled.results(), "best")]
+    found = predictions_by_k(L20Classifier(), table.X_before, table.y, [1, 3], folds, preprocess=table.preprocess)
+    for place, k in enumerate([1, 3]):
+        expected = slow_twin(table.X_before, table.y, folds, IMPUTERS[rule], k)
+        assert labels_of(found)[:, place].tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("rule", ["median", "knn"])
@@ -107,12 +101,11 @@ def test_test_samples_do_not_change_what_is_learned(file, rule):
     changed = fold.test[0]
     wild[changed] = 1e6
     before, after = (
-        predictions_by_k(L20Classifier(), X, table.y, [1, 2, 3], [fold], preprocess=table.preprocess).values
+        predictions_by_k(L20Classifier(), X, table.y, [1, 2, 3], [fold], preprocess=table.preprocess).found.values_of(0)[0]
         for X in (table.X_before, wild)
     )
-    others = fold.test[1:]
-    np.testing.assert_array_equal(before[others], after[others])
-    assert not np.array_equal(before[changed], after[changed])
+    np.testing.assert_array_equal(before[1:], after[1:])
+    assert not np.array_equal(before[0], after[0])
 
 
 def test_a_list_is_validated_with_gaps_filled_in_each_fold(file, tmp_path):
@@ -150,7 +143,7 @@ def test_logarithms_are_taken_before_gaps_are_filled_in(tmp_path):
     pd.DataFrame(counts, columns=gappy().columns).assign(type=LABELS).to_csv(tmp_path / "a.csv", index=False)
     command = ["select", tmp_path / "a.csv", "--target", "type", "-k", "2", "--log", "-o", tmp_path / "out"]
     assert run(list(map(str, command))) == 0
-    folds = make_stratified_folds(LABELS, seed=0)
+    folds = summarise(np.asarray(LABELS)).folds(seed=0, n_repeats=1)
     expected = slow_twin(np.log1p(counts), LABELS, folds, IMPUTERS["median"], 2)
     scores = pd.read_csv(tmp_path / "out" / "cv.tsv", sep="\t").set_index("n_features")["linear"]
     assert scores[2] == pytest.approx(accuracy_score(LABELS, expected))

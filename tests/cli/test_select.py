@@ -21,9 +21,9 @@ from l20fs.cli import run
 from l20fs.cli.parameter_types import supervised_methods
 from l20fs.estimators import panels
 from l20fs.evaluation import choice
-from l20fs.evaluation.corrected_score import wilson
-from l20fs.evaluation.folds import make_stratified_folds
-from l20fs.evaluation.predictions import nested_scores, predictions_by_k
+from l20fs.evaluation.metrics import METRICS
+from l20fs.evaluation.predictions import predictions_by_k
+from l20fs.evaluation.target_summary import summarise
 from l20fs.methods import discover
 from l20fs.text import with_interval
 
@@ -85,36 +85,31 @@ def test_an_odd_ridge_is_refused(quick_table, capsys, ridge):
     assert f"{ridge!r} is not valid. Use auto, or a number at least 0." in " ".join(message.split())
 
 
-@pytest.mark.parametrize("rule", ["best", "1se"])
+@pytest.mark.parametrize("rule", ["best", "auto"])
 @pytest.mark.parametrize("seed", ["0", "3"])
-def test_auto_chooses_as_the_selector_with_cross_validation_does(table, capsys, rule, seed):
+def test_the_number_its_score_and_its_folds_are_those_of_the_library(table, capsys, rule, seed):
     X, labels = noisy()
-    found = summary_of(capsys, table, "--target", "type", "--auto", rule, "--seed", seed)
-    cv = L20SelectorCV(rule, max_features=12, cv=make_stratified_folds(labels, seed=int(seed))).fit(X, labels)
-    assert found["k"] == cv.n_features_ == len(found["selected"])
-    chosen = found["cv"][found["k"] - 1]
-    assert chosen["linear_fold_mean"] == pytest.approx(cv.best_score_)
-    score = found["score"]
-    assert score["is_corrected"]
-    assert score["lower"] < score["value"] < chosen["linear"], "the correction lowers the score of the best"
-    assert with_interval(*(score[name] for name in ("value", "lower", "upper")), is_share=True) in found["answer"]
-    assert "corrected for the choice of their number" in found["answer"]
+    found = summary_of(capsys, table, "--target", "type", "-k", rule, "--seed", seed)
+    own = L20SelectorCV(rule, random_state=int(seed)).fit(X, labels)
+    assert found["k"] == own.n_features_ == len(found["selected"])
+    assert [row["linear_fold_mean"] for row in found["cv"]] == pytest.approx(own.cv_results_["mean_test_score"].tolist())
+    assert tuple(found["score"][name] for name in ("value", "lower", "upper")) == pytest.approx(
+        own.quoted_scores_["accuracy"]
+    )
+    assert found["cv"][found["k"] - 1]["linear"] == found["score"]["value"], "one number for one k"
+    assert found["skill"] == pytest.approx(own.skill_)
+    texts = [with_interval(*own.quoted_scores_["accuracy"], is_share=True), "4 times 5-fold", "always the largest class"]
+    assert all(text in found["answer"] for text in texts)
 
 
-def test_nested_repeats_the_choice_in_every_fold(table, capsys):
-    X, labels = noisy()
-    found = summary_of(capsys, table, "--target", "type", "--auto", "1se", "--nested", "--n-jobs", "2")
-    outer = predictions_by_k(L20Selector(), X, labels, range(1, 13), make_stratified_folds(labels))
-    expected = nested_scores(L20Selector(), X, labels, outer, "1se")
-    nested = found["nested"]
-    assert nested["folds"] == pytest.approx(expected.scores.tolist())
-    assert nested["n_features"] == expected.sizes
-    n_right = int((expected.outputs.labels[:, 0] == expected.outputs.truth).sum())
-    assert nested["value"] == pytest.approx(n_right / 60)
-    assert nested["lower"] <= wilson(n_right, 60)[0] < wilson(n_right, 60)[1] <= nested["upper"]
-    assert run(["select", table, "--target", "type", "--auto", "1se", "--nested"]) == 0
-    text = with_interval(*(nested[name] for name in ("value", "lower", "upper")), is_share=True)
-    assert f"chosen anew in each part: {text} of samples right" in capsys.readouterr().out
+def test_where_nothing_predicts_the_first_line_says_so(tmp_path, capsys):
+    X, labels = np.random.default_rng(2).standard_normal((40, 30)), np.array(["a", "b"])[np.arange(40) % 2]
+    file = write_table(tmp_path / "noise.tsv", X, labels)
+    found = summary_of(capsys, file, "--target", "type", "-o", str(tmp_path / "out"))
+    assert found["k"] == 1
+    assert found["skill"] <= 0.0
+    assert found["answer"].startswith("No number of features predicts better than guessing; 1 of 30:")
+    assert "No number of features predicts better than guessing" in (tmp_path / "out" / "report.html").read_text()
 
 
 @pytest.fixture
@@ -127,7 +122,7 @@ def rising(tmp_path):
 def test_the_search_goes_on_beyond_its_first_limit_and_the_page(rising, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(choice, "FIRST_LIMIT", 3)
     monkeypatch.setattr(panels, "MOST_FEATURES", 4)
-    found = summary_of(capsys, rising, "--target", "type", "--auto", "best", "-o", str(tmp_path / "out"))
+    found = summary_of(capsys, rising, "--target", "type", "-k", "best", "-o", str(tmp_path / "out"))
     assert found["k"] > 9
     assert len(read_tsv(tmp_path / "out" / "selection.tsv")) == found["k"]
     assert not any("limit" in text for text in found["warnings"])
@@ -135,16 +130,15 @@ def test_the_search_goes_on_beyond_its_first_limit_and_the_page(rising, tmp_path
 
 
 def test_a_search_that_ends_at_its_limit_says_so(rising, tmp_path, capsys):
-    search = ["--auto", "best", "--max-features", "6", "--nested"]
+    search = ["-k", "best", "--max-features", "6"]
     assert run(["select", rising, "--target", "type", *search, "-o", str(tmp_path / "out")]) == 0
-    sentence = "The search for the number of features ended at its limit of 6, where the best score is"
+    sentence = "The search for the number of features ended at its limit of 6, which it chose"
     assert sentence in " ".join(capsys.readouterr().err.split())
     assert sentence in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     found = summary_of(capsys, rising, "--target", "type", *search)
     assert found["k"] == 6
-    assert max(found["nested"]["n_features"]) == 6
     assert any(sentence in text and "Raise it with --max-features" in text for text in found["warnings"])
-    assert "Give --auto" in refused(capsys, "select", rising, "--target", "type", "--max-features", "6")
+    assert "-k 3 has none" in refused(capsys, "select", rising, "--target", "type", "--max-features", "6", "-k", "3")
 
 
 @pytest.mark.parametrize("method", ["fisherscore", "MRMR", "relieff"])
@@ -158,8 +152,8 @@ def test_other_methods_rank_by_their_own_scores(table, tmp_path, capsys, method)
     assert found["scores"] == pytest.approx(selector.scores_[order].tolist(), rel=1e-5)
     assert contents(tmp_path / "out").keys() == RESULTS - {"path.npz"}
     assert found["arguments"]["method"] == name
-    predictions = predictions_by_k(discover()[name](), X, labels, range(1, 13), make_stratified_folds(labels))
-    expected = predictions.results("linear")["mean_test_score"]
+    predictions = predictions_by_k(discover()[name](), X, labels, range(1, 13), summarise(np.asarray(labels)).folds())
+    expected = predictions.fold_scores(METRICS["accuracy"]).mean(axis=0)
     assert [row["linear_fold_mean"] for row in found["cv"]] == pytest.approx(expected.tolist())
 
 
@@ -178,10 +172,8 @@ def test_every_supervised_method_is_taken(quick_table, capsys):
         (["--method", "mrmr", "--feature-groups", "GROUPS"], "--feature-groups does not go with"),
         (["--method", "mrmr", "--scale", "none"], "--scale does not go with"),
         (["--method", "mrmr", "--alpha", "1"], "--alpha does not go with"),
-        (["-k", "3", "--auto", "1se"], "one of the two"),
-        (["--auto", "best", "--alpha", "1"], "one of the two"),
-        (["--auto", "most"], "most"),
-        (["--nested"], "--auto"),
+        (["-k", "most"], "most"),
+        (["-k", "0"], "0"),
         (["--open"], "-o DIR"),
         (["--stability", "7"], "even number"),
         (["--stability", "0"], "--stability"),
@@ -206,10 +198,12 @@ def test_wrong_options_are_refused_before_any_work(table, tmp_path, monkeypatch,
     assert sorted(file.name for file in tmp_path.iterdir()) == ["groups.txt"]
 
 
-def test_auto_without_cross_validation_is_refused(quick_table, capsys):
-    message = refused(capsys, "select", quick_table, "--target", "type", "--auto", "1se", code=3)
-    assert "class 'lonely' has 1 sample only" in message
-    assert "Use -k" in message
+def test_a_search_without_cross_validation_is_refused(tmp_path, capsys):
+    X, labels, _ = planted()
+    file = write_table(tmp_path / "few.tsv", X[:4], ["a", "b", "c", "d"])
+    message = refused(capsys, "select", file, "--target", "type", code=3)
+    assert "-k auto needs cross-validation" in message
+    assert "Use -k with a number instead" in message
 
 
 @pytest.mark.parametrize("form", ["commas", "@file", "file"])
@@ -257,9 +251,9 @@ def test_donors_stay_together(tmp_path, capsys):
     found = summary_of(capsys, str(tmp_path / "table.csv"), *options)
     stable = StabilitySelector(L20Selector(3, max_features=12), n_resamples=6, random_state=0)
     assert found["stability"]["index"] == pytest.approx(stable.fit(X, labels, groups=donors).stability_)
-    folds = make_stratified_folds(labels, donors)
-    expected = predictions_by_k(L20Selector(), X, labels, range(1, 13), folds).results()["mean_test_score"]
-    assert [row["linear_fold_mean"] for row in found["cv"]] == pytest.approx(expected.tolist())
+    folds = summarise(np.asarray(labels)).folds(donors)
+    expected = predictions_by_k(L20Selector(), X, labels, range(1, 13), folds).fold_scores(METRICS["accuracy"])
+    assert [row["linear_fold_mean"] for row in found["cv"]] == pytest.approx(expected.mean(axis=0).tolist())
     assert "by group" in found["protocol"]
     frame.assign(type=labels, donor=np.where(labels == "left", "d9", donors)).to_csv(tmp_path / "table.csv", index=False)
     found = summary_of(capsys, str(tmp_path / "table.csv"), "--target", "type", "--groups", "donor", "-k", "3")
@@ -303,7 +297,7 @@ def test_stability(table, tmp_path, capsys):
 
 def test_stability_is_that_of_the_number_that_was_chosen(table, capsys):
     X, labels = noisy()
-    found = summary_of(capsys, table, "--target", "type", "--auto", "1se", "--stability", "6")
+    found = summary_of(capsys, table, "--target", "type", "-k", "auto", "--stability", "6")
     k = found["k"]
     assert k < 12  # of all of them the stability would be 1
     expected = StabilitySelector(L20Selector(k, max_features=12), n_resamples=6, random_state=0).fit(X, labels)

@@ -20,10 +20,10 @@ from l20fs.cli.select_content import build_content, selection_tsv
 from l20fs.cli.select_sentences import data_warnings
 from l20fs.estimators import feature_values, panels
 from l20fs.estimators.panels import largest_k, ranked_units
-from l20fs.evaluation.corrected_score import Estimate, fixed_score, wilson
-from l20fs.evaluation.folds import make_stratified_folds
 from l20fs.evaluation.metrics import METRICS
 from l20fs.evaluation.predictions import predictions_by_k
+from l20fs.evaluation.quoted_score import Estimate, wilson
+from l20fs.evaluation.target_summary import summarise
 from l20fs.methods import FisherScore
 from l20fs.report import render
 from l20fs.report.confusion import confused_pairs
@@ -84,15 +84,12 @@ def test_the_list_of_substitutes_stays_short():
 def test_curves_and_confusion_are_those_of_the_predictions():
     found = findings()
     content = build_content(found)
-    assert [curve.name for curve in content.curves] == ["linear", "KNN-5"]
-    for curve in content.curves:
-        results = found.predictions.results(curve.name)
-        np.testing.assert_allclose(curve.error[:10], results["standard_error"], rtol=1e-5)
-        outputs = found.predictions.outputs(curve.name, found.metric)
-        for k in range(10):
-            expected = fixed_score(outputs, found.metric, k, folds=found.predictions.folds)
-            assert (curve.mean[k], curve.lower[k], curve.upper[k]) == pytest.approx(expected, rel=1e-5)
-        assert curve.mean[10:] == curve.error[10:] == curve.lower[10:] == curve.upper[10:] == [None, None]  # not measured
+    (curve,) = content.curves
+    assert curve.name == "linear"
+    expected = found.predictions.estimates(found.metric)
+    for k in range(10):
+        assert (curve.mean[k], curve.lower[k], curve.upper[k]) == pytest.approx(expected[k], rel=1e-5)
+    assert curve.mean[10:] == curve.error[10:] == curve.lower[10:] == curve.upper[10:] == [None, None]  # not measured
     for k in range(1, 11):
         np.testing.assert_array_equal(content.confusion[k - 1], found.predictions.confusion(k))
     assert "how well is not known" in content.answer
@@ -215,9 +212,9 @@ def test_more_features_than_the_page_shows_are_all_in_the_table(monkeypatch):
 
 
 def test_notes_of_the_run_are_among_the_warnings():
-    content = build_content(findings(warnings=["something odd"], k_rule="1se"))
+    content = build_content(findings(warnings=["something odd"], k_rule="auto"))
     assert content.warnings[-1] == "something odd"
-    assert content.k_rule == "smallest within one standard error of the best"
+    assert content.k_rule == "smallest within 5 % of the lowest error, 10 or more"
 
 
 def test_many_classes_have_a_list_of_confusions_and_rates():
@@ -225,7 +222,7 @@ def test_many_classes_have_a_list_of_confusions_and_rates():
     y = np.array([f"c{i % 40:02d}" for i in range(120)])
     X = rng.standard_normal((120, 30)) + (np.arange(120) % 40)[:, None] * rng.standard_normal(30)
     selector = L20Selector(3, max_features=30).fit(X, y)
-    predictions = predictions_by_k(selector, X, y, range(1, 4), make_stratified_folds(y))
+    predictions = predictions_by_k(selector, X, y, range(1, 4), summarise(np.asarray(y)).folds())
     content = build_content(made(X, y, [f"g{j}" for j in range(30)], selector, 3, predictions))
     assert content.confusion is None
     assert content.reliability is None
@@ -311,12 +308,15 @@ def test_rates_are_those_of_the_confusion_matrix():
     found = findings()
     content = build_content(found)
     for k in (1, 4, 10):
-        truth, predicted = found.predictions.targets.codes, found.predictions.predicted["linear"][:, k - 1]
+        counts = found.predictions.confusion(k)
+        assert counts.sum(axis=1).tolist() == [20, 20, 20]
+        quoted = found.predictions.estimates(METRICS["accuracy"])[k - 1].value
+        assert counts.diagonal().sum() / 60 == pytest.approx(quoted, abs=2 / 60), "up to rounding"
         for code, rate in enumerate(content.rates[k - 1]):
-            n_found = int(((predicted == code) & (truth == code)).sum())
-            expected = n_found / 20, *wilson(n_found, 20)
+            expected = counts[code, code] / 20, *wilson(counts[code, code], 20)
             assert rate.sensitivity == pytest.approx(expected, abs=1e-4)
-            assert rate.specificity[0] == pytest.approx((predicted != code)[truth != code].mean(), abs=1e-4)
+            others = np.delete(counts, code, axis=0)
+            assert rate.specificity[0] == pytest.approx(1 - others[:, code].sum() / others.sum(), abs=1e-4)
             assert rate.n_samples == 20
     assert content.rates[10:] == [None, None]  # not measured
     assert content.roc is None
@@ -326,16 +326,15 @@ def test_the_roc_curve_is_that_of_scikit_learn_with_fewer_points():
     found = two_classes()
     content = build_content(found)
     for k in (1, 7):
-        scores = found.predictions.probabilities[:, k - 1, 1]
+        scores = found.predictions.first(METRICS["roc_auc"]).probabilities[:, k - 1, 1]
         shares = np.round(roc_curve(found.samples.y == "b", scores, drop_intermediate=False)[:2], 4)
         assert set(content.roc[k - 1].points) <= set(zip(*shares.tolist(), strict=True))
         assert 50 <= len(content.roc[k - 1].points) <= 60
-        assert content.roc[k - 1].auc == pytest.approx(roc_auc_score(found.samples.y == "b", scores))
-    outputs = found.predictions.outputs("linear", METRICS["roc_auc"])
-    expected = fixed_score(outputs, METRICS["roc_auc"], found.k - 1, folds=found.predictions.folds)
-    chosen = content.roc[found.k - 1]
-    assert (chosen.lower, chosen.upper) == pytest.approx((expected.lower, expected.upper), rel=1e-3)
-    assert [roc.lower for roc in content.roc[: found.k - 1]] == [None] * (found.k - 1)
+        assert content.roc[k - 1].auc == pytest.approx(roc_auc_score(found.samples.y == "b", scores), abs=0.05)
+        quoted = found.predictions.estimates(METRICS["roc_auc"])[k - 1]
+        assert (content.roc[k - 1].auc, content.roc[k - 1].lower, content.roc[k - 1].upper) == pytest.approx(
+            quoted, rel=1e-3
+        )
 
 
 @pytest.mark.parametrize("make", [findings, two_classes])
@@ -344,7 +343,7 @@ def test_reliability_is_that_of_the_probabilities_of_the_predicted_classes(make)
     content = build_content(found)
     codes = found.predictions.targets.codes
     for k in (2, 6):
-        probabilities = found.predictions.probabilities[:, k - 1]
+        probabilities = found.predictions.first(METRICS["brier"]).probabilities[:, k - 1]
         highest, is_right = probabilities.max(axis=1), probabilities.argmax(axis=1) == codes
         shares, means = calibration_curve(is_right, highest, n_bins=10)
         np.testing.assert_allclose(

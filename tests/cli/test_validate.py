@@ -21,8 +21,8 @@ from l20fs.cli import run
 from l20fs.cli.feature_list import inspect_list, make_model, problem_of
 from l20fs.cli.validate_content import comparison
 from l20fs.data.readers import Samples
-from l20fs.evaluation.corrected_score import Estimate
-from l20fs.evaluation.folds import make_stratified_folds
+from l20fs.evaluation.quoted_score import Estimate
+from l20fs.evaluation.target_summary import summarise
 from l20fs.evaluation.validation import validate_classes
 
 FILES = {"validation.tsv", "predictions.tsv", "validation.json", "validation.html", "run.json"}
@@ -159,7 +159,7 @@ def test_a_list_is_judged_by_weights_from_the_other_folds(validate, folder, pane
     samples = Samples(train.drop(columns="type").to_numpy(), train["type"].to_numpy(str), list(train.columns[1:]), "")
     right = 0
     rows = [samples.feature_names.index(gene) for gene in genes]
-    for fold in make_stratified_folds(samples.y, seed=0):
+    for fold in summarise(np.asarray(samples.y)).folds(seed=0, n_repeats=1):
         fitted = make_model(samples, rows).fit(samples.X[fold.train], samples.y[fold.train])
         assert sorted(fitted.get_support(indices=True)) == sorted(rows)
         right += int((fitted.predict(samples.X[fold.test]) == samples.y[fold.test]).sum())

@@ -130,7 +130,7 @@ def search(samples: Samples, options: SelectOptions, targets: TargetSummary, met
         scoring=None if options.scoring == "auto" else options.scoring,
         preprocess=samples.preprocess,
         random_state=options.seed,
-        n_jobs=number_of_jobs(samples, options),
+        n_jobs=None if samples.preprocess is None else options.n_jobs,  # side by side they take less time
     )
     X = samples.X_before if shared is None else shared
     groups = {} if samples.groups is None else {"groups": samples.groups}
@@ -141,7 +141,11 @@ def search(samples: Samples, options: SelectOptions, targets: TargetSummary, met
     predictions = Predictions.of_search(own, targets)
     k = min(predictions.sizes[own.best_index_ % len(predictions.sizes)], len(units))
     is_search = isinstance(wanted, str)
-    at_limit = is_search and is_at_limit(own.cv_results_, own.best_index_) and predictions.sizes[-1] < len(units)
+    at_limit = (
+        is_search
+        and is_at_limit(own.cv_results_, own.best_index_, least_size(len(units)))
+        and predictions.sizes[-1] < len(units)
+    )
     rule = wanted if is_search else "asked" if options.n_features == wanted and k == wanted else "alpha"
     return Search(
         own.model_,
@@ -170,7 +174,9 @@ def by_method(
     selector.set_params(n_features_to_select=n_features)
     with log.step(), working("Fit to all samples"):
         units = fit(selector, samples)
-    folds = targets.folds(samples.groups, seed=options.seed)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=STATED)
+        folds = targets.folds(samples.groups, seed=options.seed)
     largest = max(options.max_features or FIRST_LIMIT, wanted if isinstance(wanted, int) else 1)
     sizes = sorted({*search_sizes(min(largest, len(units))), *([wanted] if isinstance(wanted, int) else [])})
     with stated_warnings(), progress("Cross-validation", len(folds)) as advance:

@@ -60,9 +60,9 @@ class L20SelectorCV(SearchedSelector):
         ``"best"``: the smallest number with the lowest error. ``"auto"``: the smallest number whose error is at most 5 %
         above the lowest, and at least 10 or a tenth of the features: what three features promise on sixty samples they
         seldom keep. Where no number predicts better than guessing, either is the smallest one. The error of classes is the
-        squared error of their calibrated probabilities (Brier's), of numbers 1 - R^2, of a ``scoring`` the distance to the perfect
-        score. A number, or a share of all features: that many; only the ridge (and alpha) is chosen, and the scores of all
-        other numbers are there too. Can be changed after ``fit``, as that of :class:`L20Selector`; a number beyond those
+        squared error of their calibrated probabilities (Brier's), of numbers 1 - R^2, of a ``scoring`` the distance to the
+        perfect score. A number, or a share of all features: that many; only the ridge (and alpha) is chosen, and the scores
+        of all other numbers are there too. Can be changed after ``fit``, as that of :class:`L20Selector`; a number beyond those
         that were tried gives a warning.
     selector : L20Selector or None, default=None
         What computes the path; its other parameters apply, except for those named here. None: ``L20Selector()``.
@@ -277,6 +277,10 @@ class L20SelectorCV(SearchedSelector):
             self._warn_if_short()
         return self
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Predictions of all sizes, folds and repeats are many, and nothing predicts from them.
+        return {name: value for name, value in super().__getstate__().items() if name != "out_of_fold_"}
+
     def get_metadata_routing(self) -> MetadataRouter:
         """Route metadata: groups to the splits, the rest to whoever asks for it.
 
@@ -314,7 +318,7 @@ class L20SelectorCV(SearchedSelector):
         ridges, n_paths = _strengths(models, samples.X, targets), len(models) * len(folds)
         settings = [Setting(ridge, model.alpha) for model, ridge in zip(models, ridges, strict=True)]
         carried = CarriedConstraints.of(template, samples, parts)
-        self._chosen_by, self._least = self.n_features_to_select, least_size(n_units)
+        self._chosen_by, self._least = self.n_features_to_select, least_size(possible.most)
         for n_rounds, limit in enumerate(grid.limits(possible, samples.X.shape[0])):
             self._tried = sizes = self._sizes(possible, limit, n_units)
             finals = self._finals(models, samples.X, metric)
@@ -447,14 +451,14 @@ class L20SelectorCV(SearchedSelector):
     def _is_at_limit(self, possible: SizeRange) -> bool:
         """Whether a number was searched for, the best one lies at the limit, and there are more features."""
         is_search = isinstance(self.n_features_to_select, str) and self._tried[-1] != possible.most
-        return is_search and is_at_limit(self.cv_results_, self.best_index_)
+        return is_search and is_at_limit(self.cv_results_, self.best_index_, self._least)
 
     def _warn_of_limit(self) -> None:
-        chosen, largest = self._tried[self.best_index_ % len(self._tried)], self._tried[-1]
+        largest = self._tried[-1]
         option = "max_features" if self.sizes is None else "sizes"
         warnings.warn(
-            f"The search for the number of features ended at its limit of {largest}, where the best score is (chosen: "
-            f"{chosen}); more features may do better. Raise the limit with {option}.",
+            f"The search for the number of features ended at its limit of {largest}, which it chose; more features may do "
+            f"better. Raise the limit with {option}.",
             UserWarning,
             stacklevel=4,  # the caller of fit
         )

@@ -201,7 +201,7 @@ def choose(results: dict[str, Array], rule: Any, least: float = 0.0, among: Arra
     if rule in ("auto", "best") and results["skill"][candidates].max() <= 0.0:
         is_chosen = n_features == n_features[0]
     elif rule == "auto":
-        is_enough = (n_features >= least) | (n_features == n_features[-1])
+        is_enough = n_features >= min(least, n_features[-1])
         is_near = is_enough & (errors[candidates] <= (1.0 + NEAR) * errors[candidates][is_enough].min() + TIE)
         is_chosen = is_near & (n_features == n_features[is_near][0])
     else:
@@ -210,10 +210,10 @@ def choose(results: dict[str, Array], rule: Any, least: float = 0.0, among: Arra
     return int(candidates[np.argmax(left <= left.min() + TIE)])
 
 
-def is_at_limit(results: dict[str, Array], chosen: int) -> bool:
+def is_at_limit(results: dict[str, Array], chosen: int, least: float = 0.0) -> bool:
     """Return whether the search may have ended too early: the largest size is chosen.
 
-    It is not so if there are no further features to select.
+    It is not so if there are no further features to select, or a limit below ``least`` leaves no other choice.
 
     Parameters
     ----------
@@ -221,6 +221,8 @@ def is_at_limit(results: dict[str, Array], chosen: int) -> bool:
         Result of :func:`tabulate`.
     chosen : int
         Index of the entry that a rule chose.
+    least : float
+        See :func:`least_size`.
 
     Examples
     --------
@@ -230,4 +232,4 @@ def is_at_limit(results: dict[str, Array], chosen: int) -> bool:
     """
     sizes = results["n_features_to_select"]
     # Otherwise all features that vary are selected, or lambda decides.
-    return bool(results["n_features"].max() >= sizes.max() == sizes[chosen])
+    return bool(results["n_features"].max() >= sizes.max() == sizes[chosen] > least)

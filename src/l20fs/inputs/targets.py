@@ -122,7 +122,7 @@ def are_counted_once(y: Array) -> bool:
     >>> are_counted_once(np.arange(21)), are_counted_once(np.arange(20)), are_counted_once(np.repeat(np.arange(30), 3))
     (True, False, False)
     """
-    if y.ndim != 1 or y.dtype.kind not in "iuf" or not (np.isfinite(y) & (y == np.floor(y))).all():
+    if y.ndim != 1 or y.dtype.kind not in "iuf" or not ((np.abs(y) <= LARGEST_WHOLE) & (y == np.floor(y))).all():
         return False
     sizes = np.unique(y, return_counts=True)[1]
     return bool(len(sizes) > MOST_LABELS and 2 * np.count_nonzero(sizes <= 2) > len(sizes))

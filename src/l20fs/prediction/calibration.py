@@ -10,8 +10,8 @@ is overconfident about the hard ones or underconfident about the rest. Hence the
 
 of the values v, with the class shares :math:`\pi` of the samples in place of those, q, that the rule decides with: equal
 ones where ``class_weight`` is balanced. The second number, the doubt d, is the share of samples whose scores count a
-quarter. Slope and doubt minimise the log loss of scores that a cross-validation gives. The rule decides with q: where classes
-are of unequal sizes, the class of the largest probability may be another one.
+quarter. Slope and doubt minimise the log loss of scores that a cross-validation gives. The rule decides with q: where
+classes are of unequal sizes, the class of the largest probability may be another one.
 
 Scores that separate all samples would give an infinite t. As Platt (1999) does, the labels are therefore not believed
 entirely: one further sample, whose class is unknown, is added to the n at hand.
