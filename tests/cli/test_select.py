@@ -199,8 +199,7 @@ def test_wrong_options_are_refused_before_any_work(table, tmp_path, monkeypatch,
 
 
 def test_a_search_without_cross_validation_is_refused(tmp_path, capsys):
-    X, labels, _ = planted()
-    file = write_table(tmp_path / "few.tsv", X[:4], ["a", "b", "c", "d"])
+    file = write_table(tmp_path / "few.tsv", planted()[0][:4], ["a", "b", "c", "d"])
     message = refused(capsys, "select", file, "--target", "type", code=3)
     assert "-k auto needs cross-validation" in message
     assert "Use -k with a number instead" in message

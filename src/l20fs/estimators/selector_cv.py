@@ -62,8 +62,8 @@ class L20SelectorCV(SearchedSelector):
         seldom keep. Where no number predicts better than guessing, either is the smallest one. The error of classes is the
         squared error of their calibrated probabilities (Brier's), of numbers 1 - R^2, of a ``scoring`` the distance to the
         perfect score. A number, or a share of all features: that many; only the ridge (and alpha) is chosen, and the scores
-        of all other numbers are there too. Can be changed after ``fit``, as that of :class:`L20Selector`; a number beyond those
-        that were tried gives a warning.
+        of all other numbers are there too. Can be changed after ``fit``, as that of :class:`L20Selector`; a number beyond
+        those that were tried gives a warning.
     selector : L20Selector or None, default=None
         What computes the path; its other parameters apply, except for those named here. None: ``L20Selector()``.
     ridge : float, "auto", sequence of these or None, default=None
