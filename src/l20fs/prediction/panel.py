@@ -249,11 +249,11 @@ class Panel:
         Returns
         -------
         Calibration
-            Slope and doubt.
+            Slope, doubt and offset.
         """
         self._refuse_numbers("calibration_for")
         rule = self._rule(k)
-        return Calibration(float(rule.slope), float(rule.doubt))
+        return Calibration(float(rule.slope), float(rule.doubt), tuple(map(float, rule.offset)))
 
     # -------------------------------------------------------------------------------------------------------- prediction
 

@@ -31,9 +31,9 @@ class PanelError(ValueError):
 class SizeRule:
     """Rule of one size: the first ``len(weights)`` features, with weights and intercepts in units of X.
 
-    ``weights`` (n_features, n_values), ``intercept`` (n_values,), None for a class that is never predicted; ``slope`` and
-    ``doubt`` of the probabilities (:mod:`l20fs.prediction.calibration`); ``farthest`` is the limit of the distance of a
-    sample from the classes.
+    ``weights`` (n_features, n_values), ``intercept`` (n_values,), None for a class that is never predicted; ``slope``,
+    ``doubt`` and ``offset`` (n_classes,), or none, of the probabilities (:mod:`l20fs.prediction.calibration`); ``farthest``
+    is the limit of the distance of a sample from the classes.
     """
 
     k: int
@@ -42,6 +42,7 @@ class SizeRule:
     slope: float = 1.0
     doubt: float = 0.0
     farthest: float | None = None
+    offset: list[float] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -187,6 +188,8 @@ def _shapes_of(panel: Panel) -> Iterator[tuple[str, list[Any], tuple[int, ...]]]
     for rule in panel.rules:
         yield f"weights of k = {rule.k}", rule.weights, (len(rule.weights), n_values)
         yield f"intercept of k = {rule.k}", rule.intercept, (n_values,)
+        if rule.offset:
+            yield f"offset of k = {rule.k}", rule.offset, (n_classes,)
     if panel.cross_products is not None:
         shapes = {
             "targets": (n, n_targets),
