@@ -73,11 +73,12 @@ def make_search(
     )
     search = settings.search
     return L20SelectorCV(
-        "1se" if k == "auto" else k,
+        k,
         selector=selector,
         max_features=search.max_features,
         scoring=scoring,
         preprocess=None if samples.preprocess is None else NamedImputer(samples.preprocess, samples.feature_names),
+        random_state=settings.search.seed,
         n_jobs=settings.run.n_jobs,
     )
 

@@ -347,7 +347,6 @@ class L20SelectorCV(SearchedSelector):
             self._warn_of_limit()
         self.cv_results_["refit_ridge"] = self._best_refits(scores.predictions, refit_ridges)
         self.cv_results_ |= tabulate_selections(scores.support, scores.ranking)
-        self.out_of_fold_ = scores.predictions
         if targets.classes is not None:
             self.classes_ = targets.classes
         self.n_splits_ = len(folds)

@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from l20fs.evaluation.corrected_score import Estimate, fixed_scores
 from l20fs.evaluation.data_checks import looks_like_counts
 from l20fs.evaluation.metrics import METRICS, Metric, Outputs
+from l20fs.evaluation.quoted_score import Estimate, quoted_score
 from l20fs.inputs.names import NamedColumns
 from l20fs.report import figures
 from l20fs.report.page import estimate_text, fill
@@ -23,11 +23,14 @@ if TYPE_CHECKING:
 
     from l20fs import L20SelectorCV, Panel, PanelAtlas, StabilitySelector
 
-#: Features that a page shows besides the selected ones, and at most; numbers of weights for all its sizes together.
-MORE_FEATURES, MOST_FEATURES, MOST_WEIGHTS = 50, 200, 8000
+#: Features that a page shows besides the selected ones, at least and at most; numbers of weights of all its sizes.
+MORE_FEATURES, LEAST_FEATURES, MOST_FEATURES, MOST_WEIGHTS = 25, 50, 200, 8000
 
 #: Dots of all features together, and of a class at least and at most; classes that dots and a table of confusions can show.
 MOST_DOTS, FEWEST_OF_CLASS, MOST_OF_CLASS, MOST_STRIPS, MOST_CONFUSED = 12_000, 8, 60, 12, 25
+
+#: Predictions of which all scores get an interval.
+MOST_RESAMPLED = 10**6
 
 #: Names of the columns of :attr:`Selection.features`; others are left out.
 COLUMNS = {
@@ -42,15 +45,6 @@ COLUMNS = {
 
 #: Parts of a regression in place of classes.
 THIRDS = ("lower third", "middle third", "upper third")
-
-
-class OutOfFold(NamedTuple):
-    """Predictions of the test samples of the folds by every size: a row per prediction, and its sample."""
-
-    outputs: Outputs
-    samples: Array
-    folds: Any
-    groups: Array | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +155,8 @@ class Selection:
     def k_shown(self) -> int:
         """Largest number that the page shows."""
         path = self.search.path_
-        return max(self.k_least, min(max(self.k, MORE_FEATURES), MOST_FEATURES, path.largest_refit, path.n_selectable))
+        wanted = max(self.k + MORE_FEATURES, LEAST_FEATURES)
+        return max(self.k_least, min(wanted, MOST_FEATURES, path.largest_refit, path.n_selectable))
 
     def table(self, k: int) -> pd.DataFrame:
         """Return the best features of a number, best first."""
@@ -225,33 +220,42 @@ class Selection:
     @cached_property
     def predicts(self) -> bool:
         """Whether the selection predicts better than guessing."""
-        skill = getattr(self.search, "skill_", None)
-        return bool(skill > 0.0) if skill is not None else self.measure.sign * (self.score.value - self.chance) > 0.0
+        return not self.search.skill_ <= 0.0  # NaN where the error of guessing is not known
 
     @cached_property
-    def out_of_fold(self) -> OutOfFold:
-        """Predictions of the chosen setting of the search."""
-        found = self.search.out_of_fold_
+    def settings(self) -> Array:
+        """Places in the search of all sizes, with the ridge that was chosen."""
         n_sizes = len(self.sizes)
-        block = self.search.best_index_ // n_sizes * n_sizes + np.arange(n_sizes)
-        groups = None if self.groups is None else np.asarray(self.groups)[found.samples]
-        return OutOfFold(found.outputs.of(block), found.samples, found.folds, groups)
+        return self.search.best_index_ // n_sizes * n_sizes + np.arange(n_sizes)
+
+    @cached_property
+    def predictions(self) -> Outputs:
+        """Labels or numbers that were predicted out of fold, by every size."""
+        return self.search.out_of_fold_.labels_or_numbers.outputs.of(self.settings)
 
     @cached_property
     def sizes(self) -> list[int]:
         """Numbers of features that were tried."""
-        results = self.search.cv_results_
-        same = results["ridge"] == results["ridge"][self.search.best_index_]
-        return [int(size) for size in results["n_features_to_select"][same]]
+        return [int(size) for size in dict.fromkeys(self.search.cv_results_["n_features_to_select"].tolist())]
 
     @cached_property
     def scores(self) -> list[Estimate]:
-        """Score of every number, before one was chosen."""
-        found = self.out_of_fold
-        scores = fixed_scores(found.outputs, self.measure, folds=found.folds, groups=found.groups)
+        """Score of every number, with its interval unless that would take long."""
+        tested = self.search.out_of_fold_.tested(self.measure)
+        if len(tested.samples) * len(self.sizes) <= MOST_RESAMPLED:
+            return quoted_score(tested, self.measure, self.settings, self.groups)
+        values = self.measure.formula(tested.outputs.of(self.settings), tested.weights[None])[0]
+        scores = [Estimate(float(value), math.nan, math.nan) for value in values]
         if self.k in self.sizes:
             scores[self.sizes.index(self.k)] = self.score
         return scores
+
+    @property
+    def balanced_accuracy(self) -> Estimate | None:
+        """Balanced accuracy of the selection, where classes are of very different sizes; None elsewhere."""
+        found = self.search.quoted_scores_.get("balanced_accuracy")
+        is_uneven = not self.is_regression and max(self.class_sizes) > 2 * min(self.class_sizes)
+        return Estimate(*found) if found and is_uneven and self.metric != "balanced_accuracy" else None
 
     @cached_property
     def chance(self) -> float:
@@ -274,11 +278,10 @@ class Selection:
 
     def confusion(self, size: int) -> Array:
         """Return what share of each class was taken for which, (n_classes, n_classes)."""
-        outputs = self.out_of_fold.outputs
-        place = self.sizes.index(size)
-        predicted = outputs.probabilities[:, place].argmax(axis=1) if outputs.labels is None else outputs.labels[:, place]
+        outputs = self.predictions
+        assert outputs.labels is not None
         counts = np.zeros((len(self.classes),) * 2)
-        np.add.at(counts, (outputs.truth, predicted), 1.0)
+        np.add.at(counts, (outputs.truth, outputs.labels[:, self.sizes.index(size)]), 1.0)
         return counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
 
     @cached_property
@@ -309,7 +312,7 @@ class Selection:
     @property
     def n_repeats(self) -> int:
         """How often every sample was tested."""
-        return max(1, round(len(self.out_of_fold.samples) / self.n_samples))
+        return max(1, round(sum(len(fold.test) for fold in self.search.out_of_fold_.folds) / self.n_samples))
 
     # ------------------------------------------------------------------------------------------------------ the figures
 
@@ -367,10 +370,10 @@ class Selection:
     @cached_property
     def predicted(self) -> figures.Chart | None:
         """Of a regression, predictions out of fold against measured numbers."""
-        outputs = self.out_of_fold.outputs
+        outputs = self.predictions
         if not self.is_regression or outputs.numbers is None:
             return None
-        chosen = figures.evenly(np.arange(len(outputs.truth)), 400)
+        chosen = figures.evenly(np.arange(len(outputs.truth) // self.n_repeats), 400)
         numbers = outputs.numbers[chosen, self.sizes.index(self.k), 0]
         dots = list(zip(np.ravel(outputs.truth)[chosen].tolist(), numbers.tolist(), strict=True))
         return figures.square_chart("Predicted against measured", (f"measured {self.target}", "predicted"), dots)
@@ -424,7 +427,7 @@ class Selection:
         for rule in sorted(panel.rules, key=lambda each: (each.k != self.k, each.k)):
             left -= len(rule.weights) * len(rule.intercept)
             if rule.k == self.k or (left >= 0 and rule.k <= self.k_shown):
-                rules[rule.k] = {name: getattr(rule, name) for name in ("weights", "intercept", "slope", "doubt")}
+                rules[rule.k] = {name: getattr(rule, name) for name in ("weights", "intercept", "slope", "doubt", "offset")}
         n = max(len(rule["weights"]) for rule in rules.values())
         return {
             "features": panel.features[:n],

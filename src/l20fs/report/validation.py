@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from l20fs.evaluation.corrected_score import Estimate
 from l20fs.evaluation.metrics import METRICS, Metric
+from l20fs.evaluation.quoted_score import Estimate
 from l20fs.evaluation.validation import Validation, difference
 from l20fs.report import figures
 from l20fs.report.page import estimate_text, fill

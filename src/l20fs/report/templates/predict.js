@@ -24,8 +24,8 @@ if (data.panel) {
 
   const perClass = (values) => (values.length === 1 ? [-0.5 * values[0], 0.5 * values[0]] : values);
 
-  function probabilitiesOf(values, { slope, doubt }) {
-    const scores = perClass(values).map((value) => (value === -Infinity ? value : slope * value));
+  function probabilitiesOf(values, { slope, doubt, offset }) {
+    const scores = perClass(values).map((value, c) => (value === -Infinity ? value : slope * value + (offset[c] ?? 0)));
     const soft = softmax(scores.map((score) => SOFT_FACTOR * score));
     return softmax(scores).map((sharp, c) => (1 - doubt) * sharp + doubt * soft[c]);
   }
