@@ -11,11 +11,11 @@ from l20fs import L20Selector
 from l20fs.cli.options import SelectOptions
 from l20fs.cli.select_findings import Findings
 from l20fs.cli.select_sentences import data_warnings
-from l20fs.data.readers import Samples
 from l20fs.estimators.panels import ranked_units
 from l20fs.evaluation.predictions import predictions_by_k
 from l20fs.evaluation.target_summary import summarise
 from l20fs.inputs.names import NamedColumns
+from l20fs.tables import Samples
 
 LETTERS = np.array(["a", "b", "c"])
 NAMES = [f"g{j}" for j in range(12)]

@@ -13,7 +13,7 @@ from cli_samples import read_tsv
 from l20fs import L20Classifier
 from l20fs.cli import run
 from l20fs.cli.load import nuisances_of
-from l20fs.data.readers import read_table
+from l20fs.tables import read_table
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ def test_validate_and_compare_adjust(folder, tmp_path, monkeypatch, capsys):
             ["select", "table.csv", "--adjust-for", "hospital:number"],
             "'hospital' holds no numbers: 'north', 'south'",
         ),
-        (["select", "table.csv", "--adjust-for", "hospital", "--ignore", "hospital"], "names the column of the nuisances"),
+        (["select", "table.csv", "--adjust-for", "hospital", "--ignore", "hospital"], "names a column that is asked for"),
         (["select", "table.csv", "--adjust-for", "hospital", "--method", "ReliefF"], "--adjust-for does not go with"),
         (["select", "many.csv", "--adjust-for", "code"], "has 90 labels for 90 samples. If they are numbers, say so"),
         (["select", "gaps.csv", "--adjust-for", "hospital"], "1 sample has no 'hospital', in line 4. Fill or drop them."),

@@ -34,13 +34,13 @@ def test_what_the_readers_say_is_on_the_page_and_in_the_run(file, tmp_path, caps
     said = capsys.readouterr().err
     stored, page = json.loads((out / "run.json").read_text()), html.unescape((out / "report.html").read_text())
     for text in (
-        "a.csv: 1 column of text is left out: 'Batch' (--ignore Batch).",
+        "a.csv: 1 column of text is left out: 'Batch' (--ignore).",
         "a.csv: labels differ only in case or blanks: 'NB' (10), 'NB ' (2). They are different classes",
         "a.csv: 1 column looks like metadata, not features: 'age'. If so, leave it out: --ignore age",
     ):
         assert text in said
         assert text in page
-    assert stored["input"]["choices"] == {"a.csv": {"ignore": ["Batch"]}}
+    assert stored["input"]["notes"][0] == "a.csv: 1 column of text is left out: 'Batch' (--ignore)."
 
 
 def test_a_column_that_was_left_out_may_be_excluded_and_not_included(file, capsys):
@@ -50,9 +50,9 @@ def test_a_column_that_was_left_out_may_be_excluded_and_not_included(file, capsy
     assert run([*options, "--exclude", "Batch,age", "--ignore", "B*,age"]) == 0
     assert set(json.loads(capsys.readouterr().out)["selected"]) == set(found["selected"])
     assert run([*options, "--include", "Batch"]) == 2
-    assert "--include 'Batch': this column was left out, it holds text" in capsys.readouterr().err
+    assert "--include 'Batch': this column was left out: it holds text" in capsys.readouterr().err
     assert run([*options, "--include", "age", "--ignore", "age"]) == 2
-    assert "--include 'age': this column was left out, as you asked. Change --ignore" in capsys.readouterr().err
+    assert "--include 'age': this column was left out" in capsys.readouterr().err
     assert run([*options, "--exclude", "Batches"]) == 2
     assert "--exclude names 'Batches', which the table does not have" in capsys.readouterr().err
     assert run([*options, "--ignore", "bath"]) == 2

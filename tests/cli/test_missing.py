@@ -19,10 +19,10 @@ from l20fs.cli.feature_list import cross_validate
 from l20fs.compare.methods import Method
 from l20fs.compare.runner import Dataset, Settings
 from l20fs.compare.runner import run as run_comparison
-from l20fs.data.readers import read_table
 from l20fs.evaluation.choice import choose
 from l20fs.evaluation.folds import make_stratified_folds
 from l20fs.evaluation.predictions import nested_scores, predictions_by_k
+from l20fs.tables import read_table
 
 N_SAMPLES, N_FEATURES = 45, 12
 LABELS = np.repeat(["a", "b", "c"], N_SAMPLES // 3)

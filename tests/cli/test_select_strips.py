@@ -15,8 +15,8 @@ from l20fs import L20Selector
 from l20fs.cli.options import SelectOptions
 from l20fs.cli.select_content import build_content
 from l20fs.cli.select_strips import strips_of
-from l20fs.data.readers.table import Unprepared
 from l20fs.report import render
+from l20fs.tables import Unprepared
 
 
 def of(found):

@@ -14,7 +14,6 @@ import pytest
 from cli_samples import contents, planted, with_lonely, write_table
 from platforms import needs_permissions, needs_posix
 
-from l20fs.blocks import FileBlocks
 from l20fs.cli import incoming, run
 from l20fs.cli.parameter_types import Names
 
@@ -118,24 +117,6 @@ def test_lists_panels_and_tables_come_from_pipes(data, tmp_path, capsys):
     assert json.loads((tmp_path / "validation" / "run.json").read_text())["arguments"]["panel"] == names
 
 
-def test_a_stream_that_stays_in_its_file_is_there_until_the_end(data, tmp_path, monkeypatch, temporary):
-    X, y = planted(n_features=6)[:2]
-    np.save(tmp_path / "x.npy", X)
-    (tmp_path / "labels.txt").write_text("\n".join(with_lonely(y)) + "\n")
-    monkeypatch.setattr("l20fs.data.readers.stays_in_file", lambda needed, request: True)
-    passes, total = [], FileBlocks.total
-
-    def count(*given):
-        passes.append([file.name for file in temporary.rglob("standard*")])
-        return total(*given)
-
-    monkeypatch.setattr(FileBlocks, "total", count)
-    with standard_input(tmp_path / "x.npy"):
-        assert select("-", tmp_path / "out", "--labels", tmp_path / "labels.txt") == 0
-    assert passes
-    assert all(names == ["standard input"] for names in passes)
-
-
 def test_an_endless_stream_ends_at_the_memory_limit(tmp_path, capsys):
     (tmp_path / "y.txt").write_bytes(b"y\n" * 2**21)
     with standard_input(tmp_path / "y.txt"):
@@ -187,4 +168,4 @@ def test_h5ad_through_a_pipe(tmp_path, capsys):
         stored["X"] = np.eye(3)
     with standard_input(tmp_path / "x.h5ad"):
         assert run(["select", "-", "--target", "type"]) == 3
-    assert "standard input: holds 'X', but is no AnnData file" in capsys.readouterr().err
+    assert "standard input: holds 'X', but is neither an AnnData file" in capsys.readouterr().err

@@ -13,8 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from report_samples import make_content
 
-from l20fs.data.readers import read_table
 from l20fs.report.delimited import join_names, write_frame, write_rows
+from l20fs.tables import read_table
 
 ODD = [
     *('"gene', 'a"b', '"', '""', "'q'", "a\tb", "a\nb", "a\rb", "a\r\nb", " a", "a ", "a, b", "a,b", ", ", "a;b", "#a"),

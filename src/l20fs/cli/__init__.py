@@ -161,7 +161,7 @@ def explain(error: BaseException) -> tuple[str, int]:
             is_named = error.strerror is not None and error.filename is not None
             return f"{error.strerror}: {error.filename}" if is_named else str(error), EXIT_FAILURE
         case ValueError() if not isinstance(error, UnicodeError):
-            from l20fs.data.readers import UnknownColumnError
+            from l20fs.tables import UnknownColumnError
 
             return as_options(str(error)), EXIT_USAGE if isinstance(error, UnknownColumnError) else EXIT_BAD_DATA
     return f"unexpected {type(error).__name__}: {error}. Run again with --debug to see where, and report it.", EXIT_FAILURE

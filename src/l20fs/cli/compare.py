@@ -95,9 +95,9 @@ def compare(
     from l20fs.cli.load import load, nuisances_of
     from l20fs.compare.runner import Dataset, make_settings, run
     from l20fs.compare.summary import comparison_curves, comparison_table, find_answer, remarks
-    from l20fs.data.readers import DataError
     from l20fs.report.comparison import comparison_page
     from l20fs.report.delimited import write_frame
+    from l20fs.tables import DataError
 
     options = DataOptions(**reading)
     for_labels = options.task != "regression"

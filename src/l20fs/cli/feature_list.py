@@ -12,7 +12,6 @@ from sklearn.base import clone
 from l20fs import L20Classifier, L20Regressor
 from l20fs.bounds.certificate import certify_size, support_loss
 from l20fs.cli.load import nuisances_of
-from l20fs.data.readers import Samples
 from l20fs.evaluation.engine import Samples as Parted
 from l20fs.evaluation.engine import dense_columns
 from l20fs.evaluation.folds import Fold
@@ -22,6 +21,7 @@ from l20fs.inputs.targets import encode_targets, weights_of_targets
 from l20fs.objective import make_problem
 from l20fs.objective.problem import Problem
 from l20fs.objective.ridge import ridge_on
+from l20fs.tables import Samples
 from l20fs.typing import Array
 
 #: Pairs of features that are shown, and the correlation from which a pair is called alike.

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import click
 
-from l20fs.blocks import format_bytes
-from l20fs.blocks.memory import available_memory
 from l20fs.cli.output import readable, working
-from l20fs.data.readers import DataError
+from l20fs.tables import DataError
+from l20fs.tables.memory import format_bytes, free
 
 #: Names of standard input.
 STANDARD_INPUT = ("-", "/dev/stdin")
@@ -66,7 +65,7 @@ def as_file(given: str | Path, max_memory: int | None = None) -> Path:
         folder = context.with_resource(tempfile.TemporaryDirectory(prefix="l20fs-input-"))
         copies[name] = Path(folder, title_of(name))
         with working(f"Reading {readable(title_of(name))}"):
-            _copy(name, copies[name], max_memory or available_memory() or math.inf)
+            _copy(name, copies[name], max_memory or free() or math.inf)
     return copies[name]
 
 

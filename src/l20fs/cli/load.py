@@ -14,22 +14,23 @@ import numpy as np
 import scipy.sparse as sp
 
 from l20fs import Constraints, L20Selector
-from l20fs.blocks import FileBlocks, format_bytes
+from l20fs.blocks import FileBlocks
 from l20fs.cli.incoming import as_file, is_there, refuse_twice, title_of
 from l20fs.cli.options import DataOptions, ModelOptions, ReadingOptions, flag
 from l20fs.cli.output import note, readable, working
 from l20fs.cli.parameter_types import SOLVERS, supervised_methods
 from l20fs.data import load_srbct
-from l20fs.data.readers import DataError, Samples, read_table
 from l20fs.estimators.base import BaseSelector
 from l20fs.inputs.constraints import Features
 from l20fs.inputs.nuisances import encode_nuisances
+from l20fs.tables import DataError, Samples, read_table
+from l20fs.tables.memory import format_bytes
 from l20fs.text import abbreviated, by_number, counted
 from l20fs.typing import Array, Task
 
 
-def load(data: str, options: DataOptions, *, in_blocks: bool = False) -> Samples:
-    """Load the built-in set or a file; with ``in_blocks`` a matrix larger than memory stays in its file."""
+def load(data: str, options: DataOptions, *, may_be_large: bool = False) -> Samples:
+    """Load the built-in set or a file; with ``may_be_large`` a matrix larger than memory may stay in its file."""
     given = options.given()
     if data == "srbct" and not os.path.exists(data):
         if options.target is not None or given:
@@ -44,12 +45,16 @@ def load(data: str, options: DataOptions, *, in_blocks: bool = False) -> Samples
     else:
         if not is_there(data):
             raise click.UsageError(f"{data!r} is neither a file nor a built-in data set (srbct).")
-        wanted: dict[str, Any] = {"target": options.target, "in_blocks": in_blocks, "task": options.task}
+        wanted: dict[str, Any] = {"target": options.target, "task": options.task}
         with working(f"Reading {readable(title_of(data))}"):
             samples = read(data, options.labels, given | wanted)
         refuse_target(samples)
     X = samples.X
     if isinstance(X, FileBlocks):
+        if not may_be_large:
+            raise DataError(
+                f"{samples.title} does not fit into memory, and this command needs it there. Use a larger machine."
+            )
         than = f"the {format_bytes(options.max_memory)} of --max-memory" if options.max_memory else "the memory that is free"
         note(f"work on {samples.title} in memory would take more than {than}: it is read in blocks")
     if not options.is_log:
@@ -79,7 +84,7 @@ def load_features(
     if not is_there(data):
         raise click.UsageError(f"{data!r} is no file. Give a table of samples.")
     wanted: dict[str, Any] = {"target": target, "task": task, "groups": groups, "need_labels": need_labels}
-    wanted |= {"needed": names, "substitutes": substitutes, "in_blocks": True, "adjust_for": ()}
+    wanted |= {"needed": names, "substitutes": substitutes, "adjust_for": ()}
     return read(data, labels, options.given() | wanted)
 
 
@@ -89,7 +94,7 @@ def read(data: str, labels: Path | None, options: dict[str, Any]) -> Samples:
     most = options.get("max_memory")
     file = as_file(data, most)
     options |= {"labels": None if labels is None else as_file(labels, most)}
-    samples = read_table(file, **options, in_use=resident_memory() if most is not None else 0)
+    samples = read_table(file, **options)
     tell_notes(samples)
     return replace(samples, title=readable(samples.title))
 
@@ -105,14 +110,6 @@ def tell_notes(samples: Samples) -> None:
     """Print what the readers have to say about a file, and what they chose by themselves."""
     for text in samples.notes:
         note(text)
-
-
-def resident_memory() -> int:
-    """Return the bytes of memory that this process uses now, which a user's limit is meant to cover; 0 if unknown."""
-    try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError, IndexError, AttributeError):
-        return 0
 
 
 def logarithms(X: Any) -> Any:
@@ -194,9 +191,11 @@ def _refuse_left_out(samples: Samples, names: list[str] | None) -> list[str] | N
     """Raise an error for a feature to include that was left out when the file was read."""
     left_out = [name for name in names or [] if name in samples.others and name not in samples.feature_names]
     if left_out:
-        is_guess = any(left_out[0] in choices.get("ignore", ()) for choices in samples.choices.values())
-        why = "it holds text or counts the samples. Encode it as numbers" if is_guess else "as you asked. Change --ignore"
-        raise click.UsageError(f"--include {left_out[0]!r}: this column was left out, {why}, or do not include it.")
+        raise click.UsageError(
+            f"--include {left_out[0]!r}: this column was left out: it holds text, counts the samples or is in --ignore. "
+            "Encode "
+            "it as numbers, or do not include it."
+        )
     return names
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Self, get_args
+from typing import Any, Literal, Self, get_args, get_origin, get_type_hints
 
 import click
 
@@ -15,7 +15,6 @@ from l20fs.cli.parameter_types import (
     Bytes,
     Columns,
     Costs,
-    Count,
     Groups,
     MethodName,
     Names,
@@ -27,13 +26,12 @@ from l20fs.cli.parameter_types import (
 from l20fs.defaults import DEFAULT_CLASS_WEIGHT, DEFAULT_RANKING, DEFAULT_RIDGE, DEFAULT_SCALE, DEFAULT_SOLVER
 from l20fs.evaluation.choice import SizeRule
 from l20fs.evaluation.metrics import IMBALANCE, METRICS
-from l20fs.typing import Decimal, Duplicates, Join, Missing, Ranking, Scale, Task
+from l20fs.tables.errors import SettingError
+from l20fs.tables.settings import KEYS, Input, read_settings
+from l20fs.typing import Ranking, Scale, Task
 
-#: Options that say how a file is read, as parameters of :func:`~l20fs.data.readers.read_table`.
-READING = (
-    *("labels", "groups", "adjust_for", "samples_in", "layer", "sheet", "max_memory", "labels_sheet", "encoding"),
-    *("decimal", "skip_rows", "na", "ignore", "features", "duplicates", "missing", "join", "strict"),
-)
+#: Options that say how a file is read, as parameters of :func:`~l20fs.tables.read_table`.
+READING = ("labels", "groups", "adjust_for", "ignore", "max_memory", *(key.name for key in fields(Input)))
 
 #: Options that most users need, in the order of the help.
 COMMON = (
@@ -64,11 +62,9 @@ class ReadingOptions:
     max_memory: int | None = None
     encoding: str | None = None
     decimal: str | None = None
-    skip_rows: int | None = None
     na: list[str] | None = None
     ignore: list[str] | None = None
     duplicates: str | None = None
-    strict: bool = False
 
     def given(self) -> dict[str, Any]:
         """Return the options that say how a file is read, as far as they are given."""
@@ -84,7 +80,6 @@ class DataOptions(ReadingOptions):
     labels: Path | None = None
     groups: str | None = None
     adjust_for: list[str] | None = None
-    features: list[str] | None = None
     missing: str | None = None
     labels_sheet: str | None = None
     join: str | None = None
@@ -194,40 +189,54 @@ def together(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return decorate
 
 
+#: Parameters of commands that a setting fills, where they have another name.
+PARAMETERS = {"model.solver": "method", "constraints.groups": "feature_groups"}
+
+
+def take_settings(context: click.Context, _: click.Parameter, items: tuple[str, ...]) -> None:
+    """Let settings be the defaults of the options of the same name, so that an option counts before them."""
+    try:
+        given = read_settings(items)[1]
+    except SettingError as error:
+        raise click.UsageError(f"--config: {error}") from error
+    named = {PARAMETERS.get(key, key.rpartition(".")[2]): value for key, value in given.items()}
+    context.default_map = {**(context.default_map or {}), **named}
+
+
+def setting(key: str) -> Callable[[Any], Any]:
+    """Return the option of a setting of the section ``input``, with its choices and its help."""
+    about = KEYS[f"input.{key}"]
+    kind = get_type_hints(Input)[key]
+    choices = [choice for each in (kind, *get_args(kind)) if get_origin(each) is Literal for choice in get_args(each)]
+    type_: Any = click.Choice(choices) if choices else Names() if key == "na" else TextValue()
+    default = f"  [default: {about.default}]" if about.default else ""
+    help = about.metadata["help"]
+    return click.option(flag(key), type=type_, help=f"{help[0].upper()}{help[1:]}.{default}")
+
+
 #: Options that say how a file is read, with or without labels.
 reading_options = together(
-    click.option(
-        "--samples-in",
-        type=click.Choice(["rows", "columns"]),
-        help="Where a table has its samples.  [default: rows, unless --target or --labels names columns]",
-    ),
-    click.option("--layer", type=TextValue(), help="Layer of an h5ad file."),
-    click.option("--sheet", type=TextValue(), help="Sheet of an Excel file."),
+    *(setting(key) for key in ("samples_in", "layer", "sheet", "encoding", "decimal", "na", "duplicates")),
     click.option(
         "--max-memory",
         type=Bytes(),
         help="Memory to use, for example 4G: h5ad, zarr and npy files that need more are read in blocks, others refused."
         "  [default: what is free]",
     ),
-    click.option("--encoding", type=TextValue(), help="Encoding of a text file.  [default: detected]"),
-    click.option("--decimal", type=click.Choice(get_args(Decimal)), help="Decimal mark.  [default: detected]"),
-    click.option(
-        "--skip-rows",
-        type=Count(0, 10**6, "no table has as many lines above its header"),
-        help="Lines above the header of a table.  [default: detected]",
-    ),
-    click.option("--na", type=Names(), help="Texts that stand for a missing value, besides the usual ones: with commas."),
     click.option(
         "--ignore",
         type=Names(),
         help="Columns to leave out: names or patterns (batch,plate*) with commas, or @FILE.  [default: columns of text]",
     ),
     click.option(
-        "--duplicates",
-        type=click.Choice(get_args(Duplicates)),
-        help="What to do with features of the same name.  [default: number]",
+        "--config",
+        multiple=True,
+        is_eager=True,
+        expose_value=False,
+        callback=take_settings,
+        metavar="FILE|KEY=VALUE",
+        help="Settings: a TOML file, or one such as input.decimal=, (docs/files.md has all).",
     ),
-    click.option("--strict", is_flag=True, help="Refuse a file instead of guessing how it is to be read."),
 )
 
 data_options = together(
@@ -261,22 +270,7 @@ data_options = together(
         help="Columns with nuisances, such as batch,plate,age:number: what they explain is taken out of features and "
         "target. Numbers with a fraction, or named so, are numbers; all others are labels.",
     ),
-    click.option("--labels-sheet", type=TextValue(), help="Sheet of the labels, if these are in an Excel file."),
-    click.option(
-        "--join",
-        type=click.Choice(get_args(Join)),
-        help="Match samples and labels by exact names, use those in both (inner), or match also names that differ in case, "
-        "blanks, punctuation or an ending of all (near).  [default: detected]",
-    ),
-    click.option(
-        "--features", type=Names(), help="Columns to read as features: names or patterns (ENSG*) with commas, or @FILE."
-    ),
-    click.option(
-        "--missing",
-        type=click.Choice(get_args(Missing)),
-        help="Missing values: refuse them, drop their features, or fill them in by the median of the feature or the nearest "
-        "samples, of the training samples alone.  [default: median]",
-    ),
+    *(setting(key) for key in ("labels_sheet", "join", "missing")),
     reading_options,
     click.option("--log", "is_log", is_flag=True, help="Take log(1 + x) of all values, for raw counts."),
 )

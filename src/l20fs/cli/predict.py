@@ -19,9 +19,9 @@ from l20fs.text import counted
 if TYPE_CHECKING:
     import pandas as pd
 
-    from l20fs.data.readers import Samples
     from l20fs.prediction.new_samples import NewSamples
     from l20fs.prediction.panel import Panel
+    from l20fs.tables import Samples
 
 #: The file of a panel in the folder that ``l20fs select`` writes.
 PANEL_FILE = "panel.json"
@@ -128,7 +128,7 @@ def predictions_frame(panel: Panel, samples: Samples, found: NewSamples) -> pd.D
 
 def tell_notes(panel: Panel, samples: Samples, found: NewSamples, k: int | None) -> None:
     """Say what was read, which features are missing, and by what they were replaced."""
-    from l20fs.data.readers.names import near_names
+    from l20fs.tables.names import near_names
 
     features = panel.features_for(k)
     note(f"{samples.title}: {counted(len(found.remarks), 'sample')}, panel of {counted(len(features), 'feature')}")

@@ -13,7 +13,6 @@ from l20fs.cli.select_atlas import atlas_tables
 from l20fs.cli.select_content import build_content, selection_tsv
 from l20fs.cli.select_findings import Findings
 from l20fs.cli.select_panel import make_panel
-from l20fs.data.readers import Samples
 from l20fs.evaluation.target_summary import Classes, summarise
 from l20fs.files import Writable
 from l20fs.prediction.panel import Panel
@@ -21,6 +20,7 @@ from l20fs.report.content import Content
 from l20fs.report.delimited import write_frame
 from l20fs.report.measures import PanelNumbers
 from l20fs.report.page import render
+from l20fs.tables import Samples
 
 
 def describe_run(samples: Samples, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def describe_run(samples: Samples, arguments: dict[str, Any]) -> dict[str, Any]:
             "n_samples": samples.X.shape[0],
             "n_features": samples.X.shape[1],
             **about,
-            "choices": samples.choices,
+            "notes": list(samples.notes),
             "missing": {
                 "values": round(sum(samples.missing.values()) * samples.X.shape[0]),
                 "features": len(samples.missing),

@@ -92,7 +92,7 @@ def select(data: str, **given: Any) -> None:
     if output is not None:
         check_output(output, "select", force=options.force)
     options = options.completed()
-    samples = load(data, options, in_blocks=options.method in SOLVERS)
+    samples = load(data, options, may_be_large=options.method in SOLVERS)
     findings = run_selection(samples, options, describe_run(samples, arguments(data, options)))
     refuse_changed(samples)
     names = None if output is None else write_selection(output, findings)

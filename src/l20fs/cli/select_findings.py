@@ -12,7 +12,6 @@ import numpy as np
 from l20fs import L20Selector, PanelAtlas, StabilitySelector
 from l20fs.cli.load import group_names
 from l20fs.cli.options import SelectOptions
-from l20fs.data.readers import Samples
 from l20fs.design import Part
 from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.feature_values import class_means, target_correlations
@@ -23,6 +22,7 @@ from l20fs.evaluation.metrics import Metric
 from l20fs.evaluation.predictions import Nested, Predictions
 from l20fs.evaluation.target_summary import Classes, TargetSummary
 from l20fs.objective.solution_path import SolutionPath
+from l20fs.tables import Samples
 from l20fs.typing import Array
 
 

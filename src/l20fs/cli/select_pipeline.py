@@ -18,7 +18,6 @@ from l20fs.cli.options import SelectOptions
 from l20fs.cli.output import WarningLog, log_of_blocks, note, progress, stated_warnings, working
 from l20fs.cli.select_findings import Findings
 from l20fs.cli.select_sentences import data_warnings, warn_of_few_folds
-from l20fs.data.readers import DataError, Samples
 from l20fs.defaults import DEFAULT_N_FEATURES
 from l20fs.design import Part, share_samples
 from l20fs.estimators.base import BaseSelector
@@ -31,6 +30,7 @@ from l20fs.evaluation.predictions import JUDGES, Nested, Predictions, nested_sco
 from l20fs.evaluation.target_summary import Classes, TargetSummary, summarise
 from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.targets import encode_targets
+from l20fs.tables import DataError, Samples
 from l20fs.text import counted
 from l20fs.typing import Array
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from l20fs import L20Selector
 from l20fs.cli.select_findings import Findings
-from l20fs.data.readers import Samples
 from l20fs.evaluation import data_checks
 from l20fs.evaluation.corrected_score import Estimate
 from l20fs.evaluation.engine import dense_columns
@@ -17,6 +16,7 @@ from l20fs.evaluation.metrics import Metric
 from l20fs.evaluation.predictions import JUDGES
 from l20fs.evaluation.target_summary import FEWEST_OF_A_CLASS, Classes, TargetSummary
 from l20fs.report import sentences
+from l20fs.tables import Samples
 from l20fs.text import counted, percent
 from l20fs.typing import Array
 

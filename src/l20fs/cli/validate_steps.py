@@ -30,8 +30,6 @@ from l20fs.cli.validate_content import (
     sections_of,
     warnings_of,
 )
-from l20fs.data.readers import DataError, Samples
-from l20fs.data.readers.names import near_names
 from l20fs.evaluation.corrected_score import Estimate
 from l20fs.evaluation.metrics import METRICS
 from l20fs.evaluation.target_summary import summarise
@@ -42,6 +40,8 @@ from l20fs.prediction.panel import Panel
 from l20fs.prediction.records import RecordError, read_value
 from l20fs.report.sentences import adjusted_for
 from l20fs.report.validation import Section
+from l20fs.tables import DataError, Samples
+from l20fs.tables.names import near_names
 from l20fs.text import MOST, counted, folded, listed
 
 
@@ -83,7 +83,7 @@ def describe(place: Path, data: str, samples: Samples, options: ValidateOptions)
     labels = None if options.labels is None else readable(str(options.labels))
     return {
         "arguments": {"panel": readable(str(place)), "data": readable(data), "labels": labels, **asked},
-        "input": {"sha256": samples.sha256, "n_samples": samples.X.shape[0], "choices": samples.choices},
+        "input": {"sha256": samples.sha256, "n_samples": samples.X.shape[0], "notes": list(samples.notes)},
         "versions": versions(),
     }
 
@@ -130,7 +130,7 @@ def judge_cohort(
     k, classes = options.n_features, list(map(str, panel.classes or []))
     asked: dict[str, Any] = {name: getattr(options, name) for name in ("target", "labels", "groups")}
     samples = load_features(data, *panel_names(panel, k), options, task=panel.task, need_labels=True, **asked)
-    samples = samples if options.strict else spelled_as(classes, samples)
+    samples = spelled_as(classes, samples)
     found.notes += samples.notes
     new = predict_samples(panel, columns_of(samples), k)
     tell_notes(panel, samples, new, k)
