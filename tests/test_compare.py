@@ -25,10 +25,10 @@ from l20fs.compare.outcomes import compare_with_best, corrected_t_test, holm, st
 from l20fs.compare.runner import Dataset, make_settings, run
 from l20fs.compare.splits import inner_folds, random_split
 from l20fs.compare.summary import comparison_curves, comparison_table, find_answer, remarks
-from l20fs.data.readers import DataError
 from l20fs.evaluation.metrics import METRICS
 from l20fs.evaluation.stability_index import nogueira
 from l20fs.methods import ESFS, RFS, Baseline, FisherScore, discover
+from l20fs.tables import DataError
 
 RIDGES = [{"ridge": value} for value in ("auto", 1.0, 10.0)]
 GAMMAS = [{"gamma": 10.0**power} for power in range(-5, 6, 2)]

@@ -23,6 +23,7 @@ LEVELS = [
     ["solvers", "bounds", "evaluation"],
     ["estimators", "methods"],
     ["__init__", "data", "plots", "anndata", "deployment", "inspection"],
+    ["tables"],
     ["report", "compare"],
     ["cli"],
     ["__main__"],

@@ -50,7 +50,10 @@ def run_case(case: dict[str, Any]) -> dict[str, Any]:
             code = 99
             try:
                 from l20fs.cli import run
+                from l20fs.tables import memory
 
+                if case.get("free") is not None:
+                    memory.free = lambda: case["free"]
                 code = run(case["arguments"])
             except BaseException:
                 import traceback

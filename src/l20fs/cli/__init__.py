@@ -20,6 +20,7 @@ if find_spec("pandas") is None:  # pragma: no cover - found without loading it, 
 
 from l20fs import __version__
 from l20fs.cli.terminal import close_stdout, note, noted_warnings
+from l20fs.tables.errors import SettingError, UnknownColumnError
 from l20fs.text import did_you_mean
 
 EXIT_FAILURE, EXIT_USAGE, EXIT_BAD_DATA, EXIT_INTERRUPTED = 1, 2, 3, 130
@@ -119,9 +120,6 @@ def explain(error: Exception) -> tuple[str, int]:
     >>> explain(ValueError("n_features_to_select=30 is more than 12 features."))
     ('-k 30 is more than 12 features.', 3)
     """
-    from l20fs.data.readers import UnknownColumnError
-    from l20fs.tables.errors import SettingError
-
     match error:
         case MemoryError():
             return "There is not enough memory. Use fewer samples or features, or a larger machine.", EXIT_FAILURE

@@ -12,15 +12,14 @@ from l20fs.cli.options import OUTPUT, NumberOfFeatures, SectionedCommand, add_op
 from l20fs.cli.results import check_folder
 from l20fs.cli.terminal import note
 from l20fs.files import write_atomically
-from l20fs.tables.settings import Settings
 from l20fs.text import counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from l20fs import Panel
-    from l20fs.data.readers import Samples
     from l20fs.prediction.new_samples import NewSamples
+    from l20fs.tables import Samples, Settings
 
 #: The file of a panel in the folder that ``l20fs select`` writes.
 PANEL_FILE = "panel.json"

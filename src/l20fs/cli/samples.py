@@ -19,9 +19,8 @@ import scipy.sparse as sp
 
 from l20fs.cli.terminal import note
 from l20fs.data import load_srbct
-from l20fs.data.readers import DataError, Samples, UnknownColumnError, read_table
 from l20fs.inputs.nuisances import encode_nuisances
-from l20fs.tables.settings import Settings
+from l20fs.tables import DataError, Samples, Settings, UnknownColumnError, read_table
 from l20fs.typing import Array
 
 #: Names of the built-in set.
@@ -54,7 +53,7 @@ def load_samples(
     needed, substitutes : collection of str
         Of a panel: the features to read, and those that can replace them.
     **asked
-        Further parameters of :func:`~l20fs.data.readers.read_table`, such as ``groups``.
+        Further parameters of :func:`~l20fs.tables.read_table`, such as ``groups``.
     """
     if data in DEMO and not os.path.exists(data):
         samples = load_demo(target, labels)

@@ -15,12 +15,11 @@ from l20fs.cli import options
 from l20fs.cli.options import INPUT, Names, NumberOfFeatures, SectionedCommand, add_options, option
 from l20fs.cli.results import check_folder, write_results
 from l20fs.cli.terminal import note, noted_warnings, show, show_files
-from l20fs.tables.settings import Settings
 from l20fs.text import counted
 
 if TYPE_CHECKING:
-    from l20fs.data.readers import Samples
     from l20fs.report.selection import Selection
+    from l20fs.tables import Samples, Settings
 
 NUMBER, PANEL = "Number of features", "Panel"
 

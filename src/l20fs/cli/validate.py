@@ -13,14 +13,13 @@ from l20fs.cli.options import SectionedCommand, add_options
 from l20fs.cli.predict import load_panel, number, predict_file, predictions_frame
 from l20fs.cli.results import check_folder, write_results
 from l20fs.cli.terminal import noted_warnings, show, show_files
-from l20fs.tables.settings import Settings
 from l20fs.text import folded, listed
 
 if TYPE_CHECKING:
     from l20fs import Panel
-    from l20fs.data.readers import Samples
     from l20fs.evaluation.validation import Validation
     from l20fs.prediction.new_samples import NewSamples
+    from l20fs.tables import Samples, Settings
 
 #: The files of the results, the page last.
 FILES = ("validation.tsv", "predictions.tsv", "validation.html")
