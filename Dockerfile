@@ -1,4 +1,4 @@
-# docker build -t l20fs . && docker run --rm -v "$PWD:/data" l20fs select table.csv --target COLUMN -o results
+# docker build -t l20fs . && docker run --rm -v "$PWD:/data" l20fs select table.csv --target COLUMN
 FROM python:3.13-slim@sha256:7c61056e61ac89e852de05f3dc6fa51a6dd2181797bceed46aa725dd7cb2cd3b AS build
 WORKDIR /source
 COPY pyproject.toml README.md LICENSE ./

@@ -7,12 +7,12 @@ DATA   ?= ../shared/data
 .PHONY: demo test paper paper-quick mutants test-foreign lint types docs test-interop bench-scale bench-gpu bench-peers bench-rows bench-exact bench-defaults fuzz clean
 
 demo: $(VENV)/demo.stamp
-	$(BIN)/l20fs select srbct -o build/demo --force
+	$(BIN)/l20fs select demo -o build/demo --force
 	@echo
 	@echo "Your own table (CSV, TSV, Excel, h5ad, ...; a sample per row, the classes in a column):"
-	@echo "    $(BIN)/l20fs select YOUR.csv --target COLUMN -o results --open"
-	@echo "A sample per column, the classes in a sheet of their own (all options: $(BIN)/l20fs select --help):"
-	@echo "    $(BIN)/l20fs select YOUR.csv --samples-in columns --labels SHEET.csv --target COLUMN -o results --open"
+	@echo "    $(BIN)/l20fs select YOUR.csv --target COLUMN --open"
+	@echo "A sample per column, the classes in a table of their own (all options: $(BIN)/l20fs select -h):"
+	@echo "    $(BIN)/l20fs select YOUR.csv --labels SHEET.csv --target COLUMN --open"
 
 # Two workers with one thread each: a second thread of each would only wait for the other worker.
 test: lint types
@@ -173,7 +173,7 @@ $(VENV)/dev.stamp: pyproject.toml
 .PHONY: test-oldest test-newest test-core test-extras dist check-package
 INSTALL  = -m pip install --quiet --disable-pip-version-check
 PYTEST   = OMP_NUM_THREADS=1 PYTHONPATH=tests $(1)/bin/python -m pytest -n 2 --dist worksteal -q
-WITH_CLI = tests/cli src/l20fs/cli tests/test_compare.py src/l20fs/compare paper tests/fuzz tests/data/test_fuzz.py
+WITH_CLI = tests/cli src/l20fs/cli tests/test_compare.py src/l20fs/compare paper tests/fuzz tests/files tests/attacks
 
 test-oldest: .venv-oldest/stamp
 	$(call PYTEST,.venv-oldest) $(ARGS)

@@ -71,7 +71,7 @@ ax.legend(title=None, ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1.0), fr
 plt.show()
 
 # %%
-# One set and five splits decide nothing about methods: ``l20fs compare your_table.csv --target type -o out`` does this on
+# One set and five splits decide nothing about methods: ``l20fs compare your_table.csv --target type`` does this on
 # your own samples, with intervals and tests. What changes in your code:
 #
 # ==========================================  ==========================================================================

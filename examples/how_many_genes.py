@@ -19,10 +19,10 @@ tumours = load_srbct()
 X, y = tumours.data, tumours.target
 
 # %%
-# ``"best"`` has the highest score, ``"1se"`` is the smallest number within one standard error of it. Both come from the same
-# folds: changing the rule fits nothing again.
+# ``"best"`` has the lowest error, ``"auto"`` is the smallest number from ten on whose error is near it. Both come from the
+# same folds: changing the rule fits nothing again.
 search = L20SelectorCV("best", max_features=60).fit(X, y)
-for rule in ("best", "1se"):
+for rule in ("best", "auto"):
     search.set_params(n_features_to_select=rule)
     lower, upper = search.corrected_interval_
     print(f"{rule:>4}: {search.n_features_} genes, {search.corrected_score_:.3f} ({lower:.3f} to {upper:.3f})")

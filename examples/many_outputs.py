@@ -42,7 +42,7 @@ plt.show()
 # %%
 # One number, ten features: a few of them predict the progression of diabetes as well as all ten do.
 diabetes = load_diabetes(as_frame=True)
-search = L20SelectorCV("1se", task="regression", max_features=10).fit(diabetes.data, diabetes.target)
+search = L20SelectorCV("auto", task="regression", max_features=10).fit(diabetes.data, diabetes.target)
 print(list(search.get_feature_names_out()), f"R² {search.corrected_score_:.2f}")
 ScoreCurveDisplay.from_estimator(search)
 
@@ -50,6 +50,6 @@ ScoreCurveDisplay.from_estimator(search)
 # The page for numbers has predicted against measured values.
 folder = Path(tempfile.mkdtemp())
 diabetes.frame.to_csv(folder / "diabetes.csv", index=False)
-command = ["select", str(folder / "diabetes.csv"), "--target", "target", "--task", "regression", "--auto", "1se"]
+command = ["select", str(folder / "diabetes.csv"), "--target", "target", "--task", "regression"]
 subprocess.run([sys.executable, "-m", "l20fs", *command, "-o", str(folder / "out")], check=True, capture_output=True)
 report = folder / "out" / "report.html"

@@ -47,6 +47,6 @@ atlas.feature_frame().head(12)
 # %%
 # The report page has a section with the same.
 folder = Path(tempfile.mkdtemp()) / "results"
-command = ["select", "srbct", "-k", "12", "--ridge", "10", "--atlas", "0.2%", "-o", str(folder)]
+command = ["select", "demo", "-k", "12", "--alternatives", "--config", "model.ridge=10", "-o", str(folder)]
 subprocess.run([sys.executable, "-m", "l20fs", *command], check=True, capture_output=True)
 report = folder / "report.html"

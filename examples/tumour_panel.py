@@ -76,7 +76,7 @@ print(f"{X.shape[0]} samples, {X.shape[1]} genes, {len(set(y))} classes")
 # ---------------
 # The genes are selected anew in every fold, and the smallest number is taken whose accuracy is within one standard error of
 # the best. The score is corrected for that choice.
-selector = L20SelectorCV("1se").fit(X, y)
+selector = L20SelectorCV("auto").fit(X, y)
 lower, upper = selector.corrected_interval_
 print(f"{selector.n_features_} genes are enough: {100 * selector.corrected_score_:.0f} %", end=" ")
 print(f"({100 * lower:.0f} to {100 * upper:.0f} %) are right, corrected for the choice of their number.")
@@ -85,7 +85,7 @@ ScoreCurveDisplay.from_estimator(selector)
 # %%
 # The slow way to the same answer is nested cross-validation: everything is chosen anew in each of five outer folds.
 folds = StratifiedKFold(5, shuffle=True, random_state=0)
-nested = cross_validate(L20SelectorCV("1se"), X, y, cv=folds, return_estimator=True)
+nested = cross_validate(L20SelectorCV("auto"), X, y, cv=folds, return_estimator=True)
 sizes = [fitted.n_features_ for fitted in nested["estimator"]]
 n_wrong = sum(
     round((1.0 - score) * len(test)) for score, (_, test) in zip(nested["test_score"], folds.split(X, y), strict=True)
@@ -120,6 +120,6 @@ plt.show()
 # that the number of genes differs a little: where the curve is flat, several numbers are as good.
 if len(sys.argv) == 1:
     folder = Path(tempfile.mkdtemp()) / "results"
-    command = ["select", "srbct", "--auto", "1se", "--stability", "50", "-o", str(folder)]
+    command = ["select", "demo", "--stability", "50", "-o", str(folder)]
     subprocess.run([sys.executable, "-m", "l20fs", *command], check=True, capture_output=True)
     report = folder / "report.html"

@@ -16,6 +16,8 @@ import numpy as np
 import pandas as pd
 from scipy.io import savemat
 
+from l20fs.tables.settings import KEYS
+
 #: The table that all files hold: 36 samples of three classes, 12 genes, of which the first three tell the classes apart.
 LABELS = ["EWS", "NB", "RMS"] * 12
 GENES = ["TP53", "MYC", "CD99", *(f"GENE{j}" for j in range(4, 13))]
@@ -46,8 +48,6 @@ class LabFile:
     values : callable or None
         Returns the values that must be read; None: those of the table.
     exit_code : int
-    strict : str or None
-        Part of the refusal under ``--strict``; None if nothing is guessed.
     """
 
     name: str
@@ -56,12 +56,20 @@ class LabFile:
     says: tuple[str, ...] = ()
     values: Callable[[], np.ndarray] | None = None
     exit_code: int = 0
-    strict: str | None = None
 
     def arguments(self, folder: Path) -> list[str]:
-        """Return the arguments of the command line for the file in a folder."""
-        file = folder / self.name
-        return ["select", str(file), *(option.format(file=file) for option in self.options.split())]
+        """Return the arguments of the command line for the file in a folder; options of old are settings."""
+        file, words = folder / self.name, self.options.format(file=folder / self.name).split()
+        found = ["select", str(file)]
+        for word in words:
+            key = word.removeprefix("--").replace("-", "_")
+            if found[-1].endswith("="):
+                found[-1] += word
+            elif f"input.{key}" in KEYS:
+                found += ["--config", f"input.{key}="]
+            else:
+                found.append(word)
+        return found
 
 
 def text(content: str, encoding: str = "utf-8") -> Callable[[Path], object]:
@@ -175,24 +183,22 @@ EVERYDAY = [
     LabFile("macintosh.csv", text(csv().replace("\n", "\r"))),
     LabFile("packed.csv.gz", data(gzipped(csv()))),
     LabFile("points.csv", text(csv(sep=";"))),
-    LabFile("decimal-comma.csv", text(comma()), says=("decimal comma", "--decimal ,"), strict="decimal"),
-    LabFile("decimal-comma.txt", text(comma(sep="\t")), says=("--decimal ,",), strict="decimal"),
+    LabFile("decimal-comma.csv", text(comma()), says=("decimal comma", "input.decimal=,")),
+    LabFile("decimal-comma.txt", text(comma(sep="\t")), says=("input.decimal=,",)),
     LabFile("decimal-comma-said.csv", text(comma()), "--target type --decimal ,"),
     LabFile("quoted-decimal-comma.csv", text(comma(sep=",")), "--target type --decimal ,"),
     LabFile(
         "cp1252.csv",
         text(csv(WITH_TYPE.replace({"NB": "Müller"})), "cp1252"),
-        says=("cp1252", "--encoding"),
-        strict="--encoding",
+        says=("cp1252", "input.encoding"),
     ),
     LabFile("unicode-text.txt", text(csv(sep="\t"), "utf-16")),
-    LabFile("unicode-text-comma.txt", text(comma(sep="\t"), "utf-16"), says=("--decimal ,",), strict="decimal"),
+    LabFile("unicode-text-comma.txt", text(comma(sep="\t"), "utf-16"), says=("input.decimal=,",)),
     LabFile(
         "empty-cells.csv",
         text(csv(with_cells({(3, "MYC"): "", (4, "TP53"): ""}))),
-        says=("2 values", "'TP53'", "median", "--missing median"),
+        says=("2 values", "'TP53'", "median", "input.missing=median"),
         values=without([(3, "MYC"), (4, "TP53")]),
-        strict="--missing",
     ),
     LabFile(
         "missing-knn.csv",
@@ -211,7 +217,6 @@ EVERYDAY = [
         "text-columns.csv",
         text(csv(WITH_TYPE.assign(sex=["f", "m"] * 18, site=["Bonn", "Köln", "Ulm"] * 12))),
         says=("'sex', 'site'", "--ignore"),
-        strict="--ignore",
     ),
     LabFile(
         "text-columns-ignored.csv",
@@ -221,7 +226,7 @@ EVERYDAY = [
     LabFile(
         "patterns.csv",
         text(csv(WITH_TYPE.assign(sex=["f", "m"] * 18, plate=7.5))),
-        "--target type --features GENE*,TP53,MYC,CD99",
+        "--target type --ignore pl*",
     ),
     LabFile(
         "descriptions.tsv",
@@ -236,26 +241,22 @@ EVERYDAY = [
         ),
         "--samples-in columns --labels {file}.sheet.csv",
         says=("description", "left out"),
-        strict="description",
     ),
     LabFile(
         "turned.csv",
         text(pd.concat([pd.DataFrame([LABELS], index=["type"], columns=SAMPLES), in_columns().astype(object)]).to_csv()),
-        says=("--samples-in columns",),
-        strict="--samples-in",
+        says=("samples_in=columns",),
     ),
     LabFile(
         "turned-sheet.csv",
         beside(text(in_columns().to_csv()), text(SHEET.to_csv(index=False))),
         "--labels {file}.sheet.csv",
-        says=("--samples-in columns",),
-        strict="--samples-in",
+        says=("samples_in=columns",),
     ),
     LabFile(
         "repeated-genes.csv",
         text(csv().replace("GENE4", "TP53", 1)),
-        says=("'TP53'", "--duplicates number"),
-        strict="--duplicates",
+        says=("'TP53'", "input.duplicates=number"),
     ),
     LabFile(
         "repeated-genes-mean.csv",
@@ -274,19 +275,15 @@ EVERYDAY = [
     LabFile(
         "titles.csv",
         text("Expression of 12 genes\n\nMeasured in March\n" + csv()),
-        says=("--skip-rows 3",),
-        strict="--skip-rows",
+        says=("3 lines above",),
     ),
-    LabFile("titles-said.csv", text("Expression of 12 genes\n\nMeasured in March\n" + csv()), "--target type --skip-rows 3"),
-    LabFile(
-        "comments.tsv", text("# made by a machine\n# on a day\n" + csv(sep="\t")), says=("--skip-rows 2",), strict="skip"
-    ),
+    LabFile("titles-said.csv", text("Expression of 12 genes\n\nMeasured in March\n" + csv()), "--target type"),
+    LabFile("comments.tsv", text("# made by a machine\n# on a day\n" + csv(sep="\t")), says=("2 lines above",)),
     LabFile(
         "GSE0_series_matrix.txt",
         beside(text(series_matrix()), text(SHEET.to_csv(index=False))),
         "--samples-in columns --labels {file}.sheet.csv",
-        says=("--skip-rows",),
-        strict="--skip-rows",
+        says=("lines above the header",),
     ),
     LabFile("write-table.txt", text(write_table_of_r())),
     LabFile(
@@ -299,7 +296,6 @@ EVERYDAY = [
         beside(text(csv(FRAME)), SHEETS, "xlsx"),
         "--labels {file}.sheet.xlsx --target type",
         says=("'notes'", "'samples'"),
-        strict="--labels-sheet",
     ),
     LabFile(
         "other-samples.csv",
@@ -308,60 +304,53 @@ EVERYDAY = [
             text(pd.concat([SHEET[3:], pd.DataFrame({"sample": ["Probe_99"], "type": ["NB"]})]).to_csv(index=False)),
         ),
         "--labels {file}.sheet.csv",
-        says=("'Probe_1'", "'Probe_99'", "--join inner"),
+        says=("'Probe_1'", "'Probe_99'", "input.join=inner"),
         values=lambda: VALUES[3:],
-        strict="--join",
     ),
     LabFile(
         "near-names.csv",
         beside(text(csv(FRAME)), text(SHEET.replace({"sample": {"_": " "}}, regex=True).to_csv(index=False))),
         "--labels {file}.sheet.csv",
-        says=("'Probe_1'", "'Probe 1'", "--join near"),
-        strict="--join",
+        says=("'Probe_1'", "'Probe 1'", "input.join=near"),
     ),
     LabFile(
         "below-limit.csv",
         text(csv(with_cells({(3, "MYC"): "<0.01", (4, "TP53"): "< 0.01"}))),
         says=("<0.01", "'TP53'", "line"),
         values=without([(3, "MYC"), (4, "TP53")], 0.01),
-        strict="<0.01",
     ),
     LabFile(
         "not-detected.csv",
         text(csv(with_cells({(3, "MYC"): "n.d.", (4, "TP53"): "#NV"}))),
         says=("'TP53'", "line", "missing"),
         values=without([(3, "MYC"), (4, "TP53")]),
-        strict="--",
     ),
     LabFile(
         "odd-cell.csv",
         text(csv(with_cells({(3, "MYC"): "haemolytic"}))),
-        says=("'haemolytic'", "'MYC'", "line 5", "--na"),
+        says=("'haemolytic'", "'MYC'", "line 5", "input.na"),
         values=without([(3, "MYC")]),
-        strict="--na",
     ),
     LabFile(
         "odd-cell-said.csv",
         text(csv(with_cells({(3, "MYC"): "haemolytic"}))),
-        "--target type --na haemolytic --missing median --strict",
+        "--target type --na haemolytic --missing median",
         values=without([(3, "MYC")]),
     ),
     LabFile("one-sheet.xlsx", workbook({"data": WITH_TYPE})),
     LabFile(
         "several-sheets.xlsx",
         workbook({"read me": pd.DataFrame({"a": ["b"]}), "values": WITH_TYPE, "plots": pd.DataFrame({"a": [1]})}),
-        says=("'read me'", "'values'", "'plots'", "--sheet values"),
-        strict="--sheet",
+        says=("'read me'", "'values'", "'plots'", "input.sheet='values'"),
     ),
-    LabFile("titles.xlsx", workbook({"data": WITH_TYPE}, startrow=3), strict=None),
+    LabFile("titles.xlsx", workbook({"data": WITH_TYPE}, startrow=3)),
     LabFile("v7.mat", mat_7, ""),
     LabFile("stored.parquet", parquet),
     LabFile(
         "gaps.h5ad",
         h5ad_with_gaps,
-        says=("--missing median",),
+        says=("input.missing=median",),
         values=without([(3, "MYC"), (4, "TP53")]),
-        strict="--missing",
     ),
     LabFile("not-excel.xlsx", text(csv()), says=("is named like Excel",)),
     LabFile("dates.csv", text(csv().replace("GENE4", "1-Mar", 1).replace("GENE5", "2-Sep", 1)), says=("look like dates",)),
@@ -381,14 +370,12 @@ EVERYDAY = [
         "counted-samples.csv",
         text(csv(WITH_TYPE.reset_index(drop=True).rename_axis("no"))),
         says=("'no'",),
-        strict="'no'",
     ),
     LabFile(
         "thousands.csv",
         text(comma(with_cells({(3, "MYC"): "1.234,5"}))),
-        says=("--decimal ,",),
+        says=("input.decimal=,",),
         values=without([(3, "MYC")], 1234.5),
-        strict="decimal",
     ),
 ]
 

@@ -467,7 +467,7 @@ REFUSALS = {
     "rule": (
         nothing,
         {"n_genes": "1sd"},
-        "n_genes='1sd' is not valid. Use a whole number from 1, a share, 'best' or '1se'.",
+        "n_genes='1sd' is not valid. Use a whole number from 1, a share, 'auto' or 'best'.",
     ),
     "idle groups": (
         nothing,

@@ -205,7 +205,7 @@ def test_batches_of_one_type_are_named():
 # Cross-validation
 
 
-@pytest.mark.parametrize("rule", ["1se", "best"])
+@pytest.mark.parametrize("rule", ["auto", "best"])
 @pytest.mark.parametrize("groups", [None, "donor"])
 def test_the_number_of_genes_is_that_of_cross_validation(tmp_path, rule, groups):
     adata = make_cells()

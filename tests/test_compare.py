@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import itertools
-import json
 
 import numpy as np
 import pandas as pd
@@ -21,17 +19,16 @@ from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from l20fs import L20Selector
-from l20fs.cli import run as run_cli
 from l20fs.compare.evaluators import CLASSIFIERS, REGRESSORS, Softmax
 from l20fs.compare.methods import DEFAULT_METHODS, TUNED, choose_methods
 from l20fs.compare.outcomes import compare_with_best, corrected_t_test, holm, stability
 from l20fs.compare.runner import Dataset, make_settings, run
 from l20fs.compare.splits import inner_folds, random_split
 from l20fs.compare.summary import comparison_curves, comparison_table, find_answer, remarks
-from l20fs.data.readers import DataError
 from l20fs.evaluation.metrics import METRICS
 from l20fs.evaluation.stability_index import nogueira
 from l20fs.methods import ESFS, RFS, Baseline, FisherScore, discover
+from l20fs.tables import DataError
 
 RIDGES = [{"ridge": value} for value in ("auto", 1.0, 10.0)]
 GAMMAS = [{"gamma": 10.0**power} for power in range(-5, 6, 2)]
@@ -360,77 +357,3 @@ def test_the_answer_tells_what_may_be_chance():
 def test_the_stability_of_all_features_is_unknown():
     table = chosen(a=[1.0, 1.0]).assign(dataset="toy", classifier="knn", selected=[np.arange(3), np.arange(3)])
     assert stability(table, 3).stability.isna().all()
-
-
-# ---------------------------------------------------------------------------------------------------------- command line
-
-
-def write_tsv(file, data):
-    """Write a data set as a table with the labels in the column ``type``."""
-    frame = pd.DataFrame(data.X, columns=[f"g{j}" for j in range(data.X.shape[1])])
-    frame.assign(type=data.y).to_csv(file, sep="\t", index=False)
-    return str(file)
-
-
-@pytest.fixture(scope="module")
-def table(tmp_path_factory):
-    return write_tsv(tmp_path_factory.mktemp("data") / "toy.tsv", toy())
-
-
-def test_stdout_shows_what_the_files_say(table, tmp_path, capsys):
-    arguments = ["compare", table, "--target", "type", "-o", str(tmp_path), "--methods", "Baseline,l2,0-fs,mRMR"]
-    assert run_cli([*arguments, "--sizes", "2,5", "--splits", "2", "--n-jobs", "1"]) == 0
-    shown = capsys.readouterr()
-    lines = [line.split() for line in shown.out.splitlines()]
-    frame = pd.read_csv(tmp_path / "comparison.csv")
-    assert [line[0] for line in lines if line and line[0] in {"Baseline", "l2,0-FS", "mRMR"}] == frame.method.tolist()
-    for row in frame.itertuples():
-        text = f"{row.accuracy:.2f}" + (f" ± {row.standard_error:.2f}" if row.standard_error >= 0.005 else "")
-        assert any(line[:1] == [row.method] and text in " ".join(line) for line in lines)
-    assert set(pd.read_csv(tmp_path / "rows.csv").method) == {"Baseline", "l2,0-FS", "mRMR"}
-    assert "Results are in" in shown.err
-    assert frame[frame.method == "Baseline"].stability.isna().all()
-    written = {"rows.csv", "comparison.csv", "curves.csv", "run.json", "report.html"}
-    assert {file.name for file in tmp_path.iterdir()} == written
-    page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert all(word in page for word in ("12 features, 3 classes", "chosen by cross-validation inside the training samples"))
-    assert run_cli(arguments) == 2
-    assert "Use --force to replace them" in capsys.readouterr().err
-
-
-def test_groups_on_the_command_line(tmp_path, capsys):
-    """Samples show their donor and nothing of the class: with donors in both parts the neighbours know it nevertheless."""
-    rng = np.random.default_rng(0)
-    donors = np.arange(108) // 9
-    X = rng.standard_normal((12, 4))[donors] + 0.01 * rng.standard_normal((108, 4))
-    file = write_tsv(tmp_path / "table.tsv", Dataset("donors", X, np.array(["a", "b"])[donors % 2]))
-    pd.read_csv(file, sep="\t").assign(donor=[f"d{donor}" for donor in donors]).to_csv(file, sep="\t", index=False)
-    options = ["--target=type", "--methods=FisherScore", "--sizes=4", "--splits=4", "--n-jobs=1", "--json", "-o"]
-    found = {}
-    for name, more in (("apart", ["--ignore=donor"]), ("together", ["--groups=donor"])):
-        assert run_cli(["compare", file, *more, *options, str(tmp_path / name)]) == 0
-        found[name] = json.load(io.StringIO(capsys.readouterr().out))
-    knn = {name: each["methods"][0]["accuracy"] for name, each in found.items()}
-    assert knn["apart"] == 100.0
-    assert knn["together"] < 85.0
-    assert "12 groups, which stay together" in (tmp_path / "together" / "report.html").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        (["--methods", "RSF"], 2, "--methods: the method 'RSF' is unknown. The closest name is 'RFS'."),
-        (["--methods", ","], 2, "--methods ',' names none"),
-        (["--target", "tipe"], 2, "has no column 'tipe'. Did you mean 'type'?"),
-        (["--sizes", "5,13"], 3, "13 is above the 12 features of the data. Use smaller sizes"),
-        (["--sizes", "5,ten"], 2, "--sizes: 'ten' is not a number of features. Use whole numbers from 1"),
-        (["--sizes", "0"], 2, "--sizes: '0' is not a number of features"),
-        (["--splits", "1"], 2, "1 is not in the range 2<=x<=10000"),
-        (["--scoring", "r2"], 2, "r2"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
-)
-def test_bad_requests_are_refused_before_anything_is_computed(table, tmp_path, capsys, arguments, code, message):
-    assert run_cli(["compare", table, "--target", "type", "-o", str(tmp_path / "out"), *arguments]) == code
-    assert message in " ".join(capsys.readouterr().err.split())
-    assert not (tmp_path / "out").exists()

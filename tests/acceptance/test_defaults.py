@@ -24,7 +24,8 @@ def draw(seed, n_samples, n_features, targets):
 
 def auto_ridge(n_varying, n_samples, targets):
     per_sample = n_varying / n_samples
-    return (1.0 if targets == "numbers" else 3.0) * per_sample / (per_sample + 10.0)
+    share = per_sample / (per_sample + 10.0)
+    return min(0.1, share) if targets == "numbers" else 3.0 * share
 
 
 def balanced(Y, weights=1.0):

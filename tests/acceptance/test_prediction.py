@@ -1,7 +1,8 @@
 """What predicts from the selected features: rules, probabilities and panels, each from its definition.
 
-A classifier is a discriminant analysis of least-squares predictions; its probabilities are a softmax of its scores that is
-calibrated on samples that the rule has not seen; a panel is the model, also where features are missing, as text and as ONNX.
+A classifier is a discriminant analysis of least-squares predictions; its probabilities are a softmax of its scores, beside
+the class shares of the samples, that is calibrated on samples that the rule has not seen; a panel is the model, also where
+features are missing, as text and as ONNX.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from acceptance import doors
 from scipy.optimize import minimize_scalar
 from scipy.special import softmax
 from sklearn.linear_model import Ridge
+from sklearn.model_selection import StratifiedKFold
 
 NAMES, RIDGE, K, N = np.array(["ape", "bee", "cat"]), 0.5, 4, 45
 SIZES, ONES = [1, 2, 3, 4], np.ones(N)
@@ -36,12 +38,12 @@ def draw(kind):
 
 
 def fit(X, y, weights, **options):
-    own = {"model": "classifier", "calibration": "loo"} if y.dtype.kind == "U" else {"model": "regressor"}
+    own = {"model": "classifier", "calibration": SPLITS} if y.dtype.kind == "U" else {"model": "regressor"}
     return doors.fit(X, y, K, sample_weight=weights, limit=K, ridge=RIDGE, **OPTIONS | own | options)
 
 
-def search(X, y, **options):
-    template = doors.selector(K, task="classification", ridge=RIDGE, **OPTIONS)
+def search(X, y, class_weight="balanced", **options):
+    template = doors.selector(K, task="classification", ridge=RIDGE, **OPTIONS | {"class_weight": class_weight})
     return doors.search(X, y, 3, selector=template, sizes=SIZES, cv=SPLITS, scoring="neg_log_loss", **options)
 
 
@@ -92,21 +94,29 @@ def test_rules_are_a_discriminant_analysis_of_least_squares_or_a_ridge_regressio
         np.testing.assert_allclose(values_of(fitted.estimator, y, new), expected, rtol=1e-7, atol=1e-9)
 
 
-def probabilities(scores, slope, doubt):
-    return (1.0 - doubt) * softmax(slope * scores, axis=-1) + doubt * softmax(0.25 * slope * scores, axis=-1)
+def shares_of(y, weights, class_weight="balanced"):
+    """Return the shares of the classes among the samples, and those that a rule decides with."""
+    sizes = weights @ targets(y)
+    factors = 1.0 / sizes if class_weight == "balanced" else np.ones(len(sizes))
+    return sizes / sizes.sum(), sizes * factors / np.sum(sizes * factors)
 
 
-def calibrated(values, y, weights, n_unknown):
+def probabilities(scores, slope, doubt, shares):
+    scores = slope * (scores - np.log(shares[1])) + np.log(shares[0])
+    return (1.0 - doubt) * softmax(scores, axis=-1) + doubt * softmax(0.25 * scores, axis=-1)
+
+
+def calibrated(values, y, weights, shares):
     """Return the slopes of several rules, (n_rules, n_samples, n_classes), and the share of doubt that they have in common.
 
     Both minimise the log loss: first each slope without doubt, then the doubt, with one of 13 factors from 1 to 8 for all
-    slopes. ``n_unknown`` samples of unknown class are added.
+    slopes. One sample of unknown class is added.
     """
-    share, factors, exact = n_unknown / (weights.sum() + n_unknown), np.geomspace(1.0, 8.0, 13), {"xatol": 1e-10}
-    belief = weights[:, None] * ((1.0 - share) * targets(y) + share / values.shape[2])
+    share, factors, exact = 1 / (weights.sum() + 1), np.geomspace(1.0, 8.0, 13), {"xatol": 1e-10}
+    belief = weights[:, None] * ((1.0 - share) * targets(y) + share * shares[0])
 
     def loss(slope, doubt, values):
-        return -np.sum(belief * np.log(probabilities(values, slope, doubt)))
+        return -np.sum(belief * np.log(probabilities(values, slope, doubt, shares)))
 
     slopes = np.array([minimize_scalar(loss, bounds=(0, 50), args=(0, v), options=exact).x for v in values])[:, None, None]
     found = [minimize_scalar(lambda d, f=f: loss(f * slopes, d, values), bounds=(0, 0.9), options=exact) for f in factors]
@@ -114,43 +124,53 @@ def calibrated(values, y, weights, n_unknown):
     return factors[best] * slopes.ravel(), found[best].x
 
 
-def assert_probabilities(model, rows, X, y, weights, new, slope, doubt):
-    """Compare probabilities of new samples with those of a calibrated model on some features."""
-    found, scores = model.predict_proba(new), expected_values(rows, X, y, weights, new)
-    np.testing.assert_allclose(found, probabilities(scores, slope, doubt), rtol=1e-5)
-    assert np.array_equal(model.predict(new), NAMES[found.argmax(axis=1)])
-
-
+@pytest.mark.parametrize("class_weight", ["balanced", None])
 @pytest.mark.parametrize("kind", [2, 3])
-def test_leaving_one_out_calibrates_by_refits_without_the_sample(kind):
-    X, y, drawn, new = draw(kind)
-    for weights in (ONES, drawn):
-        fitted, peer, values = fit(X, y, weights), Ridge(alpha=strength(X.values, weights)), np.zeros((K, N, kind))
-        for k, left in product(SIZES, range(N)):
-            Z, others = X.values[:, fitted.support(k)], weights - np.minimum(weights, 1.0) * (np.arange(N) == left)
-            axes, level = discriminant(peer.fit(Z, targets(y), weights).predict(Z), y, weights, "balanced")
-            values[k - 1, left] = peer.fit(Z, targets(y), others).predict(Z[[left]]) @ axes + level
-        slopes, doubt = calibrated(values, y, weights, 5)
-        for k in SIZES:
-            assert_probabilities(fitted.at(k), fitted.support(k), X, y, weights, new, slopes[k - 1], doubt)
-
-
-@pytest.mark.parametrize("kind", [2, 3])
-def test_folds_calibrate_by_selections_and_rules_without_their_test_samples(kind):
+def test_folds_calibrate_by_selections_and_rules_without_their_test_samples(kind, class_weight):
     X, y, weights, new = draw(kind)
     values = np.zeros((K, N, kind))
     for (train, test), k in product(SPLITS, SIZES):
         part = X.iloc[train], y[train], weights[train]
-        values[k - 1, test] = expected_values(fit(*part).support(k), *part, X.iloc[test])
-    slopes, doubt = calibrated(values, y, weights, 1)
-    fitted, searched = fit(X, y, weights, calibration=SPLITS), search(X, y, sample_weight=weights)
+        own = fit(*part, class_weight=class_weight, calibration=None)
+        values[k - 1, test] = expected_values(own.support(k), *part, X.iloc[test], class_weight)
+    shares = shares_of(y, weights, class_weight)
+    slopes, doubt = calibrated(values, y, weights, shares)
+    fitted = fit(X, y, weights, class_weight=class_weight)
+    searched = search(X, y, class_weight, sample_weight=weights)
     for k, model in (*((k, fitted.at(k)) for k in SIZES), (3, searched.final)):
-        assert_probabilities(model, fitted.support(k), X, y, weights, new, 1.25 * slopes[k - 1], doubt)
+        scores = expected_values(fitted.support(k), X, y, weights, new, class_weight)
+        expected = probabilities(scores, 1.25 * slopes[k - 1], doubt, shares)
+        np.testing.assert_allclose(model.predict_proba(new), expected, rtol=2e-5)
+        assert np.array_equal(model.predict(new), NAMES[scores.argmax(axis=1)]), "which class_weight decides"
     for fold, (train, test) in enumerate(SPLITS):  # is calibrated by the others where it is scored
-        slopes, doubt = calibrated(values[:, train], y[train], ONES[train], 1)
+        slopes, doubt = calibrated(values[:, train], y[train], ONES[train], shares)
         for k in SIZES:
-            of_truth = probabilities(values[k - 1, test], slopes[k - 1], doubt)[targets(y)[test] > 0.0]
+            of_truth = probabilities(values[k - 1, test], slopes[k - 1], doubt, shares)[targets(y)[test] > 0.0]
             assert searched.fold_scores[RIDGE, k][fold] == pytest.approx(np.log(of_truth).mean(), rel=1e-5)
+
+
+def test_by_default_five_shuffled_folds_with_the_shares_of_the_classes_calibrate():
+    X, y, weights, new = draw(3)
+    folds = list(StratifiedKFold(5, shuffle=True, random_state=0).split(X, y))
+    own, given = (
+        fit(X, y, weights, **options).predict_proba(new) for options in ({"calibration": 5}, {"calibration": folds})
+    )
+    np.testing.assert_allclose(own, given, rtol=1e-9)
+    by_default = doors.fit_by_default(X, y, model="classifier").predict_proba(new)
+    found = doors.fit(X, y, 20, model="classifier", calibration=5).predict_proba(new)
+    np.testing.assert_allclose(by_default, found, rtol=1e-9)
+
+
+@pytest.mark.parametrize("shares", [(0.7, 0.3), (0.7, 0.2, 0.1), (0.9, 0.1)], ids=str)
+def test_probabilities_on_noise_are_the_shares_of_the_classes(shares):
+    losses = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        y = np.repeat(NAMES[: len(shares)], np.round(100 * np.array(shares)).astype(int))
+        found = doors.fit(rng.standard_normal((100, 300)), y, 10, model="classifier", calibration=5)
+        chances = found.predict_proba(rng.standard_normal((500, 300)))
+        losses.append(-(np.log(chances) @ shares).mean() + np.log(shares) @ shares)
+    assert np.mean(losses) < 0.02 + 2.0 * np.std(losses) / np.sqrt(12)
 
 
 def test_the_log_loss_of_folds_on_noise_is_that_of_guessing():

@@ -25,10 +25,10 @@ def load_everything() -> None:
     import pandas  # noqa: F401
 
     import l20fs.cli.compare
-    import l20fs.cli.load
     import l20fs.cli.predict
+    import l20fs.cli.samples
+    import l20fs.cli.search
     import l20fs.cli.select
-    import l20fs.cli.select_pipeline
     import l20fs.cli.validate  # noqa: F401
 
     for name in ("anndata.io", "h5py", "zarr", "pyarrow.parquet", "python_calamine"):
@@ -50,7 +50,10 @@ def run_case(case: dict[str, Any]) -> dict[str, Any]:
             code = 99
             try:
                 from l20fs.cli import run
+                from l20fs.tables import memory
 
+                if case.get("free") is not None:
+                    memory.free = lambda: case["free"]
                 code = run(case["arguments"])
             except BaseException:
                 import traceback

@@ -15,7 +15,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from attacks import attack
+from attacks import HELD, attack
 
 N_CELLS, N_GENES = 60, 10
 CAP = 2**28
@@ -161,7 +161,7 @@ def hard_links_in_a_circle(folder: Path) -> list[str]:
     return on_h5ad(folder)
 
 
-@attack(r"error: cells\.h5ad: 'var/_index' holds .*object")
+@attack(HELD)
 def references_as_names(folder: Path) -> list[str]:
     with h5ad(folder) as stored:
         renewed(stored, "var/_index", data=np.array([stored.ref] * N_GENES, dtype=h5py.ref_dtype))
@@ -175,7 +175,7 @@ def complex_matrix(folder: Path) -> list[str]:
     return on_h5ad(folder)
 
 
-@attack(r"error: cells\.h5ad: needs about .* of memory", cap=CAP)
+@attack(HELD, cap=CAP)
 def one_long_name_many_times(folder: Path) -> list[str]:
     n_genes = 50_000
     with h5ad(folder, n_genes) as stored:
@@ -190,7 +190,7 @@ def one_long_name_many_times(folder: Path) -> list[str]:
     return on_h5ad(folder)
 
 
-@attack(r"error: cells\.h5ad: 'X' has chunks of 3\.7 GiB, more than", cap=2 * CAP)
+@attack(HELD, cap=2 * CAP)
 def huge_chunk_of_a_small_matrix(folder: Path) -> list[str]:
     with h5ad(folder) as stored:
         shape = (N_CELLS, N_GENES)
@@ -198,7 +198,7 @@ def huge_chunk_of_a_small_matrix(folder: Path) -> list[str]:
     return on_h5ad(folder)
 
 
-@attack(r"error: cells\.h5ad: .*'X' unpacks to more than", cap=CAP)
+@attack(HELD, cap=CAP)
 def chunk_that_inflates(folder: Path) -> list[str]:
     with h5ad(folder) as stored:
         shape = (N_CELLS, N_GENES)
@@ -219,7 +219,7 @@ def chunk_that_inflates_in_blocks(folder: Path) -> list[str]:
     return on_h5ad(folder)
 
 
-@attack(r"error: cells\.h5ad: 'X' is compressed more than once", cap=CAP)
+@attack(HELD, cap=CAP)
 def chunk_that_is_compressed_twice(folder: Path) -> list[str]:
     with h5ad(folder) as stored:
         del stored["X"]
@@ -234,7 +234,7 @@ def chunk_that_is_compressed_twice(folder: Path) -> list[str]:
     return on_h5ad(folder)
 
 
-@attack(r"error: cells\.h5ad: 'X' has filters after its compression", cap=CAP)
+@attack(HELD, cap=CAP)
 def chunk_that_is_shuffled_after_its_compression(folder: Path) -> list[str]:
     with h5ad(folder) as stored:
         del stored["X"]
@@ -252,7 +252,7 @@ def chunk_that_is_shuffled_after_its_compression(folder: Path) -> list[str]:
     return on_h5ad(folder)
 
 
-@attack(r"error: cells\.h5ad: the matrix has shape \(60, 1000000000000\)", cap=CAP)
+@attack(HELD, cap=CAP)
 def more_columns_than_any_machine_holds(folder: Path) -> list[str]:
     with h5ad(folder) as stored:
         renewed(stored, "X", (N_CELLS, 10**12), dtype="f8", chunks=(1, 10**8))
@@ -267,7 +267,7 @@ def more_chunks_than_anyone_lists(folder: Path) -> list[str]:
     return on_h5ad(folder)
 
 
-@attack(r"error: cells\.h5ad: .* is damaged: its indptr and indices do not fit", cap=2 * CAP)
+@attack(HELD, cap=2 * CAP)
 def endless_row_pointers(folder: Path) -> list[str]:
     with h5ad(folder) as stored:
         del stored["X"]
@@ -277,18 +277,18 @@ def endless_row_pointers(folder: Path) -> list[str]:
     return on_h5ad(folder)
 
 
-@attack(r"error: cells\.h5ad: 'var/_index': 2 of 2 chunks were never written")
+@attack(HELD)
 def names_never_written(folder: Path) -> list[str]:
     with h5ad(folder) as stored:
         renewed(stored, "var/_index", (N_GENES,), dtype=TEXT, chunks=(5,), kind="string-array")
     return on_h5ad(folder)
 
 
-@attack(r"error: cells\.h5ad: 'X': 1 of 2 chunks .*--strict")
+@attack(HELD)
 def half_a_matrix(folder: Path) -> list[str]:
     with h5ad(folder) as stored:
         renewed(stored, "X", (N_CELLS, N_GENES), dtype="f8", chunks=(30, N_GENES))[:30] = np.ones((30, N_GENES))
-    return on_h5ad(folder, "--strict")
+    return on_h5ad(folder)
 
 
 # zarr
@@ -351,7 +351,7 @@ def rename(source: Path, target: Path) -> None:
     source.symlink_to(target)
 
 
-@attack(r"error: cells\.zarr: .*'var/_index' .*leads out of the store")
+@attack(HELD)
 def pickle_behind_a_link(folder: Path) -> list[str]:
     store = cells(folder)
     array = texts([N_GENES], compressor={"id": "pickle", "protocol": 4})
@@ -385,7 +385,7 @@ def objects_in_a_store(folder: Path) -> list[str]:
     return on_zarr(store)
 
 
-@attack(r"error: cells\.zarr: 'X' .*codec 'pickle'")
+@attack(HELD)
 def pickle_inside_of_a_shard(folder: Path) -> list[str]:
     store = cells(folder)
     inner = {"chunk_shape": [30, N_GENES], "codecs": [{"name": "numcodecs.pickle"}], "index_codecs": []}
@@ -398,7 +398,7 @@ def pickle_inside_of_a_shard(folder: Path) -> list[str]:
     return on_zarr(store)
 
 
-@attack(r"error: cells\.zarr: .*'var/_index/0' .*leads out of the store")
+@attack(HELD)
 def chunk_behind_a_link(folder: Path) -> list[str]:
     store = cells(folder)
     rename(store / "var" / "_index" / "0", folder / "secret")
@@ -439,7 +439,7 @@ def store_with_more_columns_than_any_machine_holds(folder: Path) -> list[str]:
     return on_array(folder, describe([N_CELLS, 10**12], [N_CELLS, 10**8]))
 
 
-@attack(r"error: labels\.txt: 60 labels, but 1000000000000000 samples", cap=2 * CAP)
+@attack(HELD, cap=2 * CAP)
 def store_with_more_rows_than_any_machine_holds(folder: Path) -> list[str]:
     return on_array(folder, describe([10**15, 1], [10**8, 1], "|u1"))
 
@@ -449,7 +449,7 @@ def store_with_more_chunks_than_anyone_lists(folder: Path) -> list[str]:
     return on_array(folder, describe([N_CELLS, 10**7], [1, 1]))
 
 
-@attack(r"error: cells\.zarr: .*'X' unpacks to more than", cap=CAP)
+@attack(HELD, cap=CAP)
 def chunk_of_a_store_that_inflates(folder: Path) -> list[str]:
     store = cells(folder)
     array = describe([N_CELLS, N_GENES], [N_CELLS, N_GENES], compressor={"id": "gzip", "level": 1})
@@ -457,7 +457,7 @@ def chunk_of_a_store_that_inflates(folder: Path) -> list[str]:
     return on_zarr(store)
 
 
-@attack(r"error: cells\.zarr: 'X' has codecs after its compression 'zlib'", cap=CAP)
+@attack(HELD, cap=CAP)
 def chunk_of_a_store_that_is_changed_after_its_compression(folder: Path) -> list[str]:
     store = cells(folder)
     filters = [{"id": "zlib", "level": 1}, {"id": "shuffle", "elementsize": 4}]
@@ -466,7 +466,7 @@ def chunk_of_a_store_that_is_changed_after_its_compression(folder: Path) -> list
     return on_zarr(store)
 
 
-@attack(r"error: cells\.zarr: .*'X' unpacks to more than", cap=CAP)
+@attack(HELD, cap=CAP)
 def chunk_that_declares_too_much(folder: Path) -> list[str]:
     store = cells(folder)
     array = describe([N_CELLS, N_GENES], [N_CELLS, N_GENES], compressor={"id": "zstd", "level": 1})
@@ -475,7 +475,7 @@ def chunk_that_declares_too_much(folder: Path) -> list[str]:
     return on_zarr(store)
 
 
-@attack(r"error: cells\.zarr: needs about .* of memory", cap=CAP)
+@attack(HELD, cap=CAP)
 def names_of_a_store_that_inflate(folder: Path) -> list[str]:
     store = cells(folder)
     array = texts([N_GENES], compressor={"id": "gzip", "level": 1})
@@ -490,11 +490,11 @@ def names_of_a_store_that_are_lost(folder: Path) -> list[str]:
     return on_zarr(store)
 
 
-@attack(r"error: cells\.zarr: 'X'.*1 of 1 chunks .*--strict")
+@attack(HELD)
 def matrix_of_a_store_that_is_lost(folder: Path) -> list[str]:
     store = cells(folder)
     (store / "X" / "0.0").unlink()
-    return on_zarr(store, "--strict")
+    return on_zarr(store)
 
 
 @attack(r"error: cells\.zarr: the values are complex")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import openpyxl
 
-from attacks import attack
+from attacks import HELD, attack
 
 MIB = 2**20
 ROWS = "u,1.5\nv,2.5\n"
@@ -48,7 +48,7 @@ def fields_without_end_in_gzip(folder: Path) -> list[str]:
     return packed(folder, b"type", b",a", 5_000_000)
 
 
-@attack(r"needs about .* of memory", cap=64 * MIB)
+@attack(HELD, cap=64 * MIB)
 def blanks_between_millions_of_fields(folder: Path) -> list[str]:
     return text(folder, "type " + "a " * 4_000_000)
 
@@ -93,7 +93,7 @@ def one_label_of_a_hundred_thousand_letters(folder: Path) -> list[str]:
     return text(folder, "type,a\n" + "u" * 100_000 + ",1\n" + ROWS * 25_000)
 
 
-@attack(r"needs about .* of memory", cap=128 * MIB)
+@attack(r"", code=0, cap=128 * MIB)
 def one_label_of_a_thousand_letters(folder: Path) -> list[str]:
     return text(folder, "type,a\n" + "u" * 1_000 + ",1\n" + ROWS * 10_000)
 
@@ -117,17 +117,17 @@ def matrix_market(folder: Path, sizes: str) -> list[str]:
     return ["select", str(folder), "--labels", str(folder / "labels.txt")]
 
 
-@attack(r"are no numbers of rows, columns and entries", cap=64 * MIB)
+@attack(HELD, cap=64 * MIB)
 def a_matrix_of_a_trillion_rows(folder: Path) -> list[str]:
     return matrix_market(folder, f"{10**12} {10**12} 1")
 
 
-@attack(r"needs about .* of memory", cap=64 * MIB)
+@attack(HELD, cap=64 * MIB)
 def a_matrix_of_a_billion_columns(folder: Path) -> list[str]:
     return matrix_market(folder, "5 999999999 1")
 
 
-@attack(r"features.tsv.gz: needs about .* of memory", cap=64 * MIB)
+@attack(HELD, cap=64 * MIB)
 def names_of_genes_without_end(folder: Path) -> list[str]:
     packed(folder, b"", b"\t\n", 50_000_000)
     command = matrix_market(folder, "5 2 1")
@@ -164,48 +164,47 @@ def sheet(folder: Path, cells: str, *, place: str = SHEET, texts: str = "", meth
     return ["select", str(folder / "a.xlsx"), "--target", "type"]
 
 
-FAR = r"cells as far as row 10\d{5}, column 16\d{3}"
 LAST = '<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'
 
 
-@attack(FAR, cap=64 * MIB)
+@attack(HELD, cap=64 * MIB)
 def a_sheet_with_another_name(folder: Path) -> list[str]:
     return sheet(folder, LAST, place="xl/elsewhere/a.xml")
 
 
-@attack(FAR, cap=64 * MIB)
+@attack(HELD, cap=64 * MIB)
 def a_bracket_in_an_attribute(folder: Path) -> list[str]:
     return sheet(folder, LAST.replace("<c ", '<c x=">" '))
 
 
-@attack(r"duplicate attribute", cap=64 * MIB)
+@attack(HELD, cap=64 * MIB)
 def two_references_of_a_cell(folder: Path) -> list[str]:
     return sheet(folder, '<row r="12"><c r="A12" r="XFD1048576"><v>1</v></c></row>')
 
 
-@attack(FAR, cap=64 * MIB)
+@attack(HELD, cap=64 * MIB)
 def a_row_number_that_later_rows_count_from(folder: Path) -> list[str]:
     cell = "<c><v>1</v></c>"
     return sheet(folder, f'<row r="1048570"/><row><c r="A1"/></row><row>{cell}</row><row><c r="XFD9"><v>1</v></c></row>')
 
 
-@attack(r"cells as far as row 60012, column 16000", cap=64 * MIB)
+@attack(HELD, cap=64 * MIB)
 def cells_without_references(folder: Path) -> list[str]:
     return sheet(folder, f"<row>{'<c/>' * 15_999}<c><v>1</v></c></row>" + "<row/>" * 59_999 + "<row><c><v>1</v></c></row>")
 
 
-@attack(r"needs about .* of memory", cap=64 * MIB)
+@attack(HELD, cap=64 * MIB)
 def a_long_text_in_many_cells(folder: Path) -> list[str]:
     cells = "".join(f'<row r="{i}"><c r="A{i}" t="s"><v>0</v></c></row>' for i in range(12, 10_012))
     return sheet(folder, cells, texts=f"<si><t>{'a' * 30_000}</t></si>")
 
 
-@attack(r"compressed in an unusual way", cap=64 * MIB)
+@attack(HELD, cap=64 * MIB)
 def a_workbook_compressed_by_bzip2(folder: Path) -> list[str]:
     return sheet(folder, " " * 10_000_000, method=zipfile.ZIP_BZIP2)
 
 
-@attack(r"a workbook of another kind than .xlsx", cap=64 * MIB)
+@attack(r"", code=0, cap=64 * MIB)
 def a_binary_workbook(folder: Path) -> list[str]:
     command = sheet(folder, "")
     with zipfile.ZipFile(folder / "a.xlsx", "a") as archive:

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from fuzz.corpus import CAP, Target
 from fuzz.mutations import damage
-from l20fs.data.readers import Samples
+from l20fs.tables import Samples
 
 #: Memory above 1.5 times the cap that is no fault: what libraries keep when they are first used.
 SLACK = 2**27

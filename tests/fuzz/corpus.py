@@ -23,8 +23,8 @@ import zarr
 from panel_samples import fitted
 
 from l20fs import Panel, SolutionPath, open_large
-from l20fs.data.readers import DataError, MissingPackageError, UnknownColumnError, read_table
 from l20fs.prediction.panel_file import content_hash
+from l20fs.tables import DataError, MissingPackageError, UnknownColumnError, read_table
 
 #: Memory that reading may take, by estimate.
 CAP = 2**28

@@ -285,7 +285,7 @@ def test_a_saved_path_remembers_the_wishes(tmp_path):
 @pytest.mark.parametrize(
     "wishes", [{"include": ["g0", "g11"], "exclude": ["g5"]}, {"feature_groups": np.arange(12) // 3}], ids=str
 )
-@pytest.mark.parametrize("rule", ["best", "1se", 3])
+@pytest.mark.parametrize("rule", ["best", "auto", 3])
 def test_cross_validation_tries_only_what_may_be_had(wishes, rule):
     frame, y = make_frame()
     with warnings.catch_warnings():

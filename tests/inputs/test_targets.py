@@ -22,17 +22,37 @@ def diabetes():
 
 
 @pytest.mark.filterwarnings("ignore:y has 84 of 214 classes in one sample only")
-def test_numbers_that_look_like_labels_are_warned_of(diabetes):
+def test_many_whole_numbers_that_hardly_repeat_are_numbers(diabetes):
     X, y = diabetes
     for target in (y, y.astype(int)):
-        with pytest.warns(UserWarning, match=WARNING):
+        with pytest.warns(UserWarning, match="214 distinct whole numbers.* Use task='classification' if they are labels"):
             selector = L20Selector(3).fit(X, target)
-        assert len(selector.classes_) == 214
-    with pytest.warns(UserWarning, match=WARNING) as caught:
+        assert selector.task_ == "regression"
+        assert_same_selection(selector, L20Regressor(3).fit(X, y))
+    with pytest.warns(UserWarning, match="taken for numbers") as caught:
         StabilitySelector(L20Selector(3), n_resamples=4, random_state=0).fit(X, y)
     assert sum("taken for" in str(each.message) for each in caught) == 1, "once, not in every half"
-    with pytest.warns(UserWarning, match=WARNING):
-        L20SelectorCV(3, cv=KFold(2), sizes=[3]).fit(X, y)
+    with pytest.warns(UserWarning, match="taken for numbers"):
+        search = L20SelectorCV(3, cv=KFold(2), sizes=[3]).fit(X, y)
+    assert is_regressor(search)
+    assert search.score(X, y) > 0.4
+    for few in (np.arange(442) % 146, np.arange(442) % 20):
+        assert L20Selector(3).fit(X, few).task_ == ("regression" if few.max() > 20 else "classification")
+
+
+def test_classes_of_a_few_samples_stay_classes_in_halves():
+    X, y = np.random.default_rng(0).standard_normal((100, 8)), np.arange(100) % 25
+    found = StabilitySelector(L20Selector(3), n_resamples=4, random_state=0).fit(X, y)
+    expected = StabilitySelector(L20Selector(3, task="classification"), n_resamples=4, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(found.orders_, expected.orders_)
+
+
+def test_dates_and_labels_in_two_columns_are_refused():
+    X, y = make_data()
+    with pytest.raises(ValueError, match="y holds dates or times"):
+        L20Selector(3).fit(X, np.datetime64("2024-01-01") + y)
+    with pytest.raises(ValueError, match="y has 2 columns of whole numbers that are no label indicator"):
+        L20Selector(3).fit(X, np.column_stack([y, y[::-1]]))
 
 
 def test_a_named_task_is_not_warned_of(diabetes):
@@ -53,7 +73,8 @@ def test_models_have_their_task_by_nature():
     assert_same_fit(L20Classifier(3, task="classification").fit(X, y), L20Classifier(3).fit(X, y))
     assert clone(L20Regressor(task="regression")).get_params()["task"] == "regression"
     assert L20Selector().get_params() == L20Selector().as_regressor().get_params()
-    assert L20Classifier().get_params() == L20Selector().get_params() | {"calibration": "loo"}
+    own = {name: value for name, value in L20Selector().get_params().items() if name != "refit_ridge"}
+    assert L20Classifier().get_params() == own | {"calibration": 5}
     with pytest.raises(ValueError, match=r"task='regression' is unknown. Use 'auto' or 'classification'"):
         L20Classifier(task="regression").fit(X, y)
     with pytest.raises(ValueError, match=r"task='classification' is unknown. Use 'auto' or 'regression'"):
@@ -69,19 +90,20 @@ def test_a_search_follows_the_task():
     assert is_regressor(numbers)
     assert is_regressor(L20SelectorCV(selector=L20Selector(task="regression")))
     numbers.fit(X, y)
-    expected = L20SelectorCV(cv=KFold(3), estimator="regressor", scoring="r2").fit(X, y)
+    folds = KFold(3, shuffle=True, random_state=0)
+    expected = L20SelectorCV(cv=folds, estimator="regressor", scoring="r2").fit(X, y)
     np.testing.assert_array_equal(numbers.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"])
     assert not hasattr(numbers, "classes_")
     assert isinstance(numbers.model_, L20Regressor)
-    expected = L20SelectorCV(cv=StratifiedKFold(3), estimator="classifier", scoring="accuracy").fit(X, y)
+    folds = StratifiedKFold(3, shuffle=True, random_state=0)
+    expected = L20SelectorCV(cv=folds, estimator="classifier", scoring="accuracy").fit(X, y)
     np.testing.assert_array_equal(labels.fit(X, y).cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"])
 
 
 def test_a_search_refuses_what_contradicts_itself():
     X, y = make_data()
-    with pytest.raises(ValueError, match=r"Unknown label type: y holds fractions .* Use task='regression'"):
-        L20SelectorCV().fit(X, y + 0.5)
-    with pytest.raises(ValueError, match="Unknown label type: y holds fractions"):
+    assert L20SelectorCV(3, cv=3).fit(X, y + 0.5).task_ == "regression"
+    with pytest.raises(ValueError, match="Unknown label type"):
         L20SelectorCV(task="classification").fit(X, y + 0.5)
     with pytest.raises(ValueError, match=r"task='regression' contradicts estimator='classifier'"):
         L20SelectorCV(task="regression", estimator="classifier").fit(X, y)

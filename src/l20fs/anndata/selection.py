@@ -63,10 +63,10 @@ def select_genes(
         blocks (:func:`~l20fs.open_large`).
     groupby : str
         Column of ``adata.obs`` with the label of each cell: categories, text or booleans. Labels are compared as text.
-    n_genes : int, float, {"1se", "best"} or None, default=50
-        Number of genes to select, or a share of them. ``"best"``: the number with the highest accuracy in cross-validation;
-        ``"1se"``: the smallest number that is within one standard error of it, see :class:`~l20fs.L20SelectorCV`. Others are
-        those of ``n_features_to_select`` of :class:`~l20fs.L20Selector`.
+    n_genes : int, float, {"auto", "best"} or None, default=50
+        Number of genes to select, or a share of them. ``"best"``: the number with the lowest error in cross-validation;
+        ``"auto"``: the smallest number whose error is near it, see :class:`~l20fs.L20SelectorCV`. Others are those of
+        ``n_features_to_select`` of :class:`~l20fs.L20Selector`.
     batch_key : str, optional
         Column of ``adata.obs`` with the batch of each cell. The mean of each batch is subtracted from every gene, which is
         the same as an intercept for each batch: types are compared within batches only, and genes that distinguish types
@@ -74,7 +74,7 @@ def select_genes(
         ``loss="l21"`` and ``feature_groups`` need a dense copy.
     groups : str, optional
         Column of ``adata.obs``, such as the donor, of which all cells are on one side of each split of the cross-validation
-        for ``n_genes="1se"`` or ``"best"``.
+        for ``n_genes="auto"`` or ``"best"``.
     layer : str, optional
         Layer to read instead of ``adata.X``.
     mask_var : str or array of bool, optional
@@ -179,10 +179,12 @@ def _refuse_odd_arguments(n_genes: Any, groups: str | None, params: dict[str, An
         if name.split("__")[0] not in known:
             raise TypeError(f"select_genes() has no argument {name!r}. {closest_hint(name, known)}")
     if isinstance(n_genes, str) and n_genes not in RULES:
-        raise ValueError(f"n_genes={n_genes!r} is not valid. Use a whole number from 1, a share, 'best' or '1se'.")
+        raise ValueError(f"n_genes={n_genes!r} is not valid. Use a whole number from 1, a share, 'auto' or 'best'.")
     idle = [name for name in OF_SEARCH if name in params] + (["groups"] if groups is not None else [])
     if idle and n_genes not in RULES:
-        raise TypeError(f"{idle[0]} is for cross-validation, and n_genes={n_genes!r} has none. Use n_genes='1se' or 'best'.")
+        raise TypeError(
+            f"{idle[0]} is for cross-validation, and n_genes={n_genes!r} has none. Use n_genes='auto' or 'best'."
+        )
 
 
 def _make_selector(n_genes: Any, params: dict[str, Any]) -> L20Selector:

@@ -1,190 +1,153 @@
-"""Options that several commands share: the records that hold them, and their declarations for click."""
+"""Options that several commands share, in titled sections of the help, and the types of their values."""
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
-from typing import Any, Self, get_args
+from typing import Any
 
 import click
 
-from l20fs.cli.parameter_types import (
-    LIMIT,
-    SOLVERS,
-    Bytes,
-    Columns,
-    Costs,
-    Count,
-    Groups,
-    MethodName,
-    Names,
-    Ridge,
-    Scoring,
-    Sets,
-    TextValue,
-)
-from l20fs.defaults import DEFAULT_CLASS_WEIGHT, DEFAULT_RANKING, DEFAULT_RIDGE, DEFAULT_SCALE, DEFAULT_SOLVER
-from l20fs.evaluation.choice import SizeRule
-from l20fs.evaluation.metrics import IMBALANCE, METRICS
-from l20fs.typing import Decimal, Duplicates, Join, Missing, Ranking, Scale, Task
+from l20fs.evaluation.metrics import METRICS, find_metric
+from l20fs.tables.errors import SettingError
+from l20fs.tables.settings import Settings, read_settings
+from l20fs.text import printable
 
-#: Options that say how a file is read, as parameters of :func:`~l20fs.data.readers.read_table`.
-READING = (
-    *("labels", "groups", "adjust_for", "samples_in", "layer", "sheet", "max_memory", "labels_sheet", "encoding"),
-    *("decimal", "skip_rows", "na", "ignore", "features", "duplicates", "missing", "join", "strict"),
-)
+#: Other names of metrics, as people write them.
+ALIASES = {"auc": "roc_auc", "acc": "accuracy", "bacc": "balanced_accuracy", "f1": "f1_macro", "mse": "rmse"}
 
-#: Options that most users need, in the order of the help.
-COMMON = (
-    *("target", "n_features", "auto", "output", "open_page", "labels", "groups", "adjust_for", "task", "is_log", "ignore"),
-    "stability",
-)
-
-#: Options that only the methods of L20Selector take.
-OWN_OPTIONS = (
-    *("adjust_for", "alpha", "scale", "class_weight", "ranking", "include", "exclude", "feature_groups"),
-    *("min_per_class", "max_per_class", "budget", "costs", "exclusive", "sets"),
-)
-
-#: Methods that can select panels under constraints.
-CONSTRAINED = ("forward", "swap")
-
-#: Options that say what a panel must have.
-CONSTRAINTS = ("min_per_class", "max_per_class", "budget", "exclusive", "sets")
+#: Largest list of names.
+MOST_BYTES = 2**24
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReadingOptions:
-    """Options for reading a table, declared by :data:`reading_options`."""
+class SectionedCommand(click.Command):
+    """Command whose help has its options in titled sections."""
 
-    samples_in: str | None = None
-    layer: str | None = None
-    sheet: str | None = None
-    max_memory: int | None = None
-    encoding: str | None = None
-    decimal: str | None = None
-    skip_rows: int | None = None
-    na: list[str] | None = None
-    ignore: list[str] | None = None
-    duplicates: str | None = None
-    strict: bool = False
-
-    def given(self) -> dict[str, Any]:
-        """Return the options that say how a file is read, as far as they are given."""
-        return {name: value for name in READING if (value := getattr(self, name, None)) not in (None, False)}
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        options = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
+        for title, group in groupby(options, key=lambda option: getattr(option, "section", "Other")):
+            with formatter.section(title):
+                formatter.write_dl([record for each in group if (record := each.get_help_record(ctx))])
 
 
-@dataclass(frozen=True, kw_only=True)
-class DataOptions(ReadingOptions):
-    """Options for reading the samples, declared by :data:`data_options`."""
+class SectionedOption(click.Option):
+    """Option of a section of the help."""
 
-    target: str | None = None
-    task: Task = "auto"
-    labels: Path | None = None
-    groups: str | None = None
-    adjust_for: list[str] | None = None
-    features: list[str] | None = None
-    missing: str | None = None
-    labels_sheet: str | None = None
-    join: str | None = None
-    is_log: bool = False
+    def __init__(self, *names: Any, section: str = "Other", **options: Any) -> None:
+        super().__init__(*names, **options)
+        self.section = section
+
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        """Return defaults alone: ranges are said where a value is refused."""
+        return {name: value for name, value in super().get_help_extra(ctx).items() if name != "range"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class ModelOptions:
-    """Options for the selector, declared by :data:`model_options`."""
+class Text(click.ParamType[str]):
+    """Name in a file, decoded as UTF-8 in any locale."""
 
-    method: str = DEFAULT_SOLVER
-    alpha: float | None = None
-    ridge: float | str = DEFAULT_RIDGE
-    scale: str | None = None
-    class_weight: str | None = None
-    ranking: str | None = None
-    include: list[str] | None = None
-    exclude: list[str] | None = None
-    feature_groups: dict[str, list[str]] | None = None
-    min_per_class: int | None = None
-    max_per_class: int | None = None
-    budget: float | None = None
-    costs: dict[str, float] | None = None
-    exclusive: list[list[str]] | None = None
-    sets: dict[str, list[str]] | None = None
+    name = "name"
 
-    def completed(self) -> Self:
-        """Refuse options that the method does not take, and fill in the defaults of those not given."""
-        if self.method not in SOLVERS:
-            given = [name for name in OWN_OPTIONS if getattr(self, name, None) is not None]
-            if given:
-                raise click.UsageError(
-                    f"{flag(given[0])} does not go with --method {self.method}. Use one of {', '.join(SOLVERS)}, or leave "
-                    "the option out."
-                )
-            return self
-        given = [name for name in CONSTRAINTS if getattr(self, name) is not None]
-        if given and self.method not in CONSTRAINED:
-            able = ", ".join(CONSTRAINED)
-            raise click.UsageError(f"{flag(given[0])} does not go with --method {self.method}. Use one of {able}.")
-        return replace(
-            self,
-            scale=self.scale or DEFAULT_SCALE,
-            ranking=self.ranking or DEFAULT_RANKING,
-            class_weight=self.class_weight or DEFAULT_CLASS_WEIGHT,
-        )
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return os.fsencode(value).decode("utf-8", errors="backslashreplace")
 
 
-@dataclass(frozen=True, kw_only=True)
-class SelectOptions(DataOptions, ModelOptions):
-    """All options of ``l20fs select``."""
+class Names(Text):
+    """Comma-separated names, or ``@FILE`` with one per line."""
 
-    n_features: int | None = None
-    auto: SizeRule | None = None
-    max_features: int | None = None
-    nested: bool = False
-    scoring: str = "auto"
-    stability: int | None = None
-    atlas: float | str | None = None
-    output: Path | None = None
-    n_jobs: int = 1
-    seed: int = 0
-    as_json: bool = False
-    force: bool = False
-    open_page: bool = False
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, list):
+            return value
+        parts = read_lines(value[1:]) if value.startswith("@") else super().convert(value, param, ctx).split(",")
+        names = [name for part in parts if (name := part.strip())]
+        if not names:
+            self.fail(f"{value!r} names nothing. Give names separated by commas, or @FILE with one per line.", param, ctx)
+        return names
 
 
-def check_scoring(scoring: str, task: Task) -> None:
-    """Refuse a metric that does not go with the task, before any file is read."""
-    if scoring == "auto":
-        return
-    is_for_labels = task != "regression"
-    if METRICS[scoring].is_for_labels != is_for_labels:
-        others = [name for name, metric in METRICS.items() if metric.is_for_labels == is_for_labels]
-        kind, other_way = ("numbers", "--task regression") if is_for_labels else ("labels", "no --task regression")
-        raise click.UsageError(
-            f"--scoring {scoring} is for {kind}. Use one of {', '.join(others)}, or {other_way} if the target holds {kind}."
-        )
+class NumberOfFeatures(click.ParamType[Any]):
+    """A positive whole number, or one of some words."""
+
+    name = "number"
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        if value in self.words:
+            return str(value)
+        digits = str(value)
+        if not (digits.isascii() and digits.isdigit() and 1 <= int(digits[:10]) < 10**9):
+            allowed = " or ".join([*self.words, "a whole number from 1 on"])
+            self.fail(f"{printable(digits, 20)!r} is not valid. Use {allowed}.", param, ctx)
+        return int(digits)
 
 
-def flag(name: str) -> str:
-    """Return the option that sets a field.
+class Scoring(click.ParamType[str]):
+    """Metric by its name, that of scikit-learn, or a common short one."""
 
-    Examples
-    --------
-    >>> flag("feature_groups")
-    '--feature-groups'
-    """
-    return f"--{name.replace('_', '-')}"
+    name = "metric"
 
-
-class CommonFirst(click.Command):
-    """Command whose help begins with the options that most users need."""
-
-    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        return sorted(super().get_params(ctx), key=lambda param: COMMON.index(param.name) if param.name in COMMON else 99)
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            return find_metric(ALIASES.get(value, value)).name
+        except ValueError:
+            self.fail(f"{value!r} is unknown. Use one of {', '.join(METRICS)}.", param, ctx)
 
 
-def together(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Combine several options into one decorator, in this order."""
+def read_lines(file: str | Path) -> list[str]:
+    """Return the lines of a small text file."""
+    try:
+        with open(file, "rb") as stream:
+            content = stream.read(MOST_BYTES + 1)
+        text = content.decode("utf-8-sig")
+    except (OSError, ValueError) as error:  # UnicodeDecodeError among them
+        reason = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise click.UsageError(f"{str(file)!r} cannot be read ({reason}). Give a text file.") from error
+    if len(content) > MOST_BYTES:
+        raise click.UsageError(f"{file}: larger than {MOST_BYTES} bytes, as no such file is. Name another one.")
+    return text.splitlines()
+
+
+class Config(click.ParamType[Any]):
+    """``KEY=VALUE``, a TOML file, or the panel.json of an earlier run."""
+
+    name = "config"
+
+
+def use_config(ctx: click.Context, param: click.Parameter, items: tuple[str, ...]) -> tuple[Settings, dict[str, Any]]:
+    """Read all settings; options of an earlier run become defaults, unless they are given."""
+    read: list[str] = []
+    for item in items:
+        if item.endswith(".json") and "=" not in item:
+            run = _run_of_panel(item)
+            ctx.default_map = {**(ctx.default_map or {}), **run.get("options", {})}
+            read += [
+                f"{key}={','.join(value) if isinstance(value, list) else value}" for key, value in run["settings"].items()
+            ]
+    try:
+        return read_settings(read + [item for item in items if "=" in item or not item.endswith(".json")])
+    except SettingError as error:
+        raise click.UsageError(f"--config: {error}") from error
+
+
+def _run_of_panel(file: str) -> dict[str, Any]:
+    """Return the options and settings of the run that wrote a panel."""
+    try:
+        run = json.loads(Path(file).read_bytes())["provenance"]
+        if isinstance(run["settings"], dict) and isinstance(run["options"], dict):
+            return dict(run)
+    except OSError as error:
+        raise click.UsageError(f"--config {file}: cannot be read ({error.strerror}).") from error
+    except (ValueError, KeyError, TypeError, RecursionError):
+        pass
+    raise click.UsageError(f"--config {file}: not a panel of `l20fs select`. Give its panel.json, a TOML file or KEY=VALUE.")
+
+
+def add_options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Combine options into one decorator, in this order."""
 
     def decorate(command: Any) -> Any:
         for option in reversed(options):
@@ -194,161 +157,53 @@ def together(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return decorate
 
 
-#: Options that say how a file is read, with or without labels.
-reading_options = together(
-    click.option(
-        "--samples-in",
-        type=click.Choice(["rows", "columns"]),
-        help="Where a table has its samples.  [default: rows, unless --target or --labels names columns]",
-    ),
-    click.option("--layer", type=TextValue(), help="Layer of an h5ad file."),
-    click.option("--sheet", type=TextValue(), help="Sheet of an Excel file."),
-    click.option(
-        "--max-memory",
-        type=Bytes(),
-        help="Memory to use, for example 4G: h5ad, zarr and npy files that need more are read in blocks, others refused."
-        "  [default: what is free]",
-    ),
-    click.option("--encoding", type=TextValue(), help="Encoding of a text file.  [default: detected]"),
-    click.option("--decimal", type=click.Choice(get_args(Decimal)), help="Decimal mark.  [default: detected]"),
-    click.option(
-        "--skip-rows",
-        type=Count(0, 10**6, "no table has as many lines above its header"),
-        help="Lines above the header of a table.  [default: detected]",
-    ),
-    click.option("--na", type=Names(), help="Texts that stand for a missing value, besides the usual ones: with commas."),
-    click.option(
-        "--ignore",
-        type=Names(),
-        help="Columns to leave out: names or patterns (batch,plate*) with commas, or @FILE.  [default: columns of text]",
-    ),
-    click.option(
-        "--duplicates",
-        type=click.Choice(get_args(Duplicates)),
-        help="What to do with features of the same name.  [default: number]",
-    ),
-    click.option("--strict", is_flag=True, help="Refuse a file instead of guessing how it is to be read."),
+def option(*names: str, section: str = "Other", **settings: Any) -> Callable[[Any], Any]:
+    """Declare an option of a section."""
+    return click.option(*names, cls=SectionedOption, section=section, **settings)
+
+
+INPUT, OUTPUT = "Input", "Output"
+target = option("--target", section=INPUT, type=Text(), metavar="COLUMN", help="Column of the classes or numbers.")
+labels = option(
+    "--labels",
+    section=INPUT,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Table with the target, joined by names.",
+)
+groups = option(
+    "--groups", section=INPUT, type=Text(), metavar="COLUMN", help="Donors or batches, whose samples stay together."
+)
+log1p = option("--log1p", section=INPUT, is_flag=True, help="Take log(1 + x) of all values: for counts.")
+open_page = option("--open", "open_page", section=OUTPUT, is_flag=True, help="Open the report in the browser.")
+force = option("--force", section=OUTPUT, is_flag=True, help="Overwrite earlier results.")
+config = option(
+    "--config",
+    multiple=True,
+    is_eager=True,
+    type=Config(),
+    callback=use_config,
+    metavar="FILE|KEY=VALUE",
+    help="Any other setting, such as model.solver=swap; a TOML file; panel.json: repeat a run.",
 )
 
-data_options = together(
-    click.option(
-        "--target",
-        type=TextValue(),
-        help="Column with the class labels, or the numbers to predict (not needed for srbct, nor with a file that has its "
-        "own).",
-    ),
-    click.option(
-        "--task",
-        type=click.Choice(get_args(Task)),
-        default="auto",
-        show_default=True,
-        help="Whether the target holds class labels or numbers; auto: labels.",
-    ),
-    click.option(
-        "--labels",
-        type=click.Path(path_type=Path, dir_okay=False, exists=True, allow_dash=True),
-        help="File with the class labels (CSV, Excel, Parquet), if they are not in the table: names of the samples and "
-        "labels in columns, or a label in each line.",
-    ),
-    click.option(
-        "--groups",
-        type=TextValue(),
-        help="Column with the donor, patient or batch: samples that share it are tested together.",
-    ),
-    click.option(
-        "--adjust-for",
-        type=Names(),
-        help="Columns with nuisances, such as batch,plate,age:number: what they explain is taken out of features and "
-        "target. Numbers with a fraction, or named so, are numbers; all others are labels.",
-    ),
-    click.option("--labels-sheet", type=TextValue(), help="Sheet of the labels, if these are in an Excel file."),
-    click.option(
-        "--join",
-        type=click.Choice(get_args(Join)),
-        help="Match samples and labels by exact names, use those in both (inner), or match also names that differ in case, "
-        "blanks, punctuation or an ending of all (near).  [default: detected]",
-    ),
-    click.option(
-        "--features", type=Names(), help="Columns to read as features: names or patterns (ENSG*) with commas, or @FILE."
-    ),
-    click.option(
-        "--missing",
-        type=click.Choice(get_args(Missing)),
-        help="Missing values: refuse them, drop their features, or fill them in by the median of the feature or the nearest "
-        "samples, of the training samples alone.  [default: median]",
-    ),
-    reading_options,
-    click.option("--log", "is_log", is_flag=True, help="Take log(1 + x) of all values, for raw counts."),
-)
 
-scoring_option = click.option(
-    "--scoring",
-    type=Scoring(),
-    default="auto",
-    show_default=True,
-    help=f"What is scored in cross-validation: {', '.join(METRICS)}; auto: accuracy, balanced_accuracy if a class has at "
-    f"least {IMBALANCE:g} times as many samples as another, r2 for numbers.",
-)
+def output(default: str) -> Callable[[Any], Any]:
+    """Declare the folder of the results."""
+    return option(
+        "-o",
+        "output",
+        section=OUTPUT,
+        type=click.Path(path_type=Path),
+        metavar="FOLDER",
+        default=default,
+        show_default=True,
+        help="Folder of the results.",
+    )
 
-model_options = together(
-    click.option(
-        "--method",
-        type=MethodName(),
-        default=DEFAULT_SOLVER,
-        show_default=True,
-        help=f"{', '.join(SOLVERS)} (L20Selector), or any method of l20fs.methods that looks at the labels.",
-    ),
-    click.option("--alpha", type=click.FloatRange(min=0, min_open=True), help="Stop the path at this lambda."),
-    click.option(
-        "--ridge",
-        type=Ridge(),
-        default=DEFAULT_RIDGE,
-        show_default=True,
-        help="Strength of the ridge term, relative to the mean squared norm of a centred feature; auto: by the number of "
-        "features per sample.",
-    ),
-    click.option(
-        "--scale",
-        type=click.Choice(get_args(Scale)),
-        help="Divide each feature by its deviation (zscore), by its deviation plus the median deviation (moderated), or by "
-        "nothing, before they compete; auto: moderated if the features share a unit, else zscore."
-        f"  [default: {DEFAULT_SCALE}]",
-    ),
-    click.option(
-        "--class-weight",
-        type=click.Choice(["balanced", "none"]),
-        help="Let a rare class count as much as a common one, or each sample as much as any other."
-        f"  [default: {DEFAULT_CLASS_WEIGHT}]",
-    ),
-    click.option(
-        "--ranking",
-        type=click.Choice(get_args(Ranking)),
-        help="Order the features by how early they came to stay, or by the norm of their weights."
-        f"  [default: {DEFAULT_RANKING}]",
-    ),
-    click.option("--include", type=Names(), help="Features that are always selected: names with commas, or @FILE."),
-    click.option("--exclude", type=Names(), help="Features that are never selected: names with commas, or @FILE."),
-    click.option(
-        "--feature-groups", type=Groups(), help="File with a feature, a tab and its group (a pathway) in each line."
-    ),
-    click.option(
-        "--min-per-class",
-        type=LIMIT,
-        help="Features of each class in a panel at least: those whose mean is highest there; with --sets, of each set.",
-    ),
-    click.option("--max-per-class", type=LIMIT, help="Features of each class, or set, in a panel at most."),
-    click.option(
-        "--budget", type=click.FloatRange(min=0, min_open=True), help="What the features of a panel may cost together."
-    ),
-    click.option("--costs", type=Costs(), help="File with a feature, a tab and its cost in each line.  [default: 1 each]"),
-    click.option(
-        "--exclusive",
-        type=Columns("features of which at most one is selected, with tabs,"),
-        help="File with features in each line of which at most one is selected.",
-    ),
-    click.option(
-        "--sets",
-        type=Sets(),
-        help="File with the sets that --min-per-class and --max-per-class mean: GMT, or a set and a feature in each line.",
-    ),
-)
+
+def scoring(section: str) -> Callable[[Any], Any]:
+    """Declare the metric."""
+    return option(
+        "--scoring", section=section, type=Scoring(), metavar="METRIC", help="Such as balanced_accuracy, roc_auc or r2."
+    )

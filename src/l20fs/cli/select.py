@@ -1,234 +1,219 @@
-"""``l20fs select``: selection of features from a table."""
+"""``l20fs select``: selection of features from a table, and a report."""
 
 from __future__ import annotations
 
+import platform
+import warnings
+from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from l20fs.cli.folder import check_output
-from l20fs.cli.options import (
-    CommonFirst,
-    SelectOptions,
-    check_scoring,
-    data_options,
-    model_options,
-    scoring_option,
-)
-from l20fs.cli.output import Table, note, readable, show, show_json, show_tables, tell_results
-from l20fs.cli.parameter_types import FEATURES, JOBS, SEED, SHARE, SOLVERS, Count
-from l20fs.defaults import DEFAULT_N_FEATURES
-from l20fs.evaluation.choice import FIRST_LIMIT, LAST_LIMIT
-from l20fs.text import percent, with_interval
+from l20fs.cli import options
+from l20fs.cli.options import INPUT, Names, NumberOfFeatures, SectionedCommand, add_options, option
+from l20fs.cli.results import check_folder, write_results
+from l20fs.cli.terminal import note, noted_warnings, show, show_files
+from l20fs.text import counted
 
 if TYPE_CHECKING:
-    from l20fs.cli.select_content import Panel
-    from l20fs.cli.select_findings import Findings
-    from l20fs.report.measures import Stability
+    from l20fs.report.selection import Selection
+    from l20fs.tables import Samples, Settings
 
-SHOWN_SIZES = (1, 2, 5, 10, 20, 50, 100)
-MOST_ROWS_SHOWN = 20
+NUMBER, PANEL = "Number of features", "Panel"
 
-#: Options that change where and how a result is shown, and not what it is.
-WITHOUT_EFFECT = ("output", "n_jobs", "force", "as_json", "open_page", "max_memory")
+#: The files of the results, the page last.
+FILES = ("features.tsv", "results.xlsx", "panel.json", "report.html")
+
+#: Options that say where results go, and not what they are.
+WITHOUT_EFFECT = ("output", "open_page", "force")
+
+#: Names of features in a line.
+MOST_NAMES = 10
 
 
-@click.command(cls=CommonFirst)
+@click.command(cls=SectionedCommand, context_settings={"max_content_width": 100})
 @click.argument("data")
-@data_options
-@click.option("-k", "n_features", type=FEATURES, help=f"Features to select.  [default: {DEFAULT_N_FEATURES}]")
-@click.option(
-    "--auto",
-    type=click.Choice(["1se", "best"]),
-    help="Let cross-validation choose the number: the best one, or the smallest within one standard error of it.",
+@add_options(
+    options.target,
+    options.labels,
+    options.groups,
+    option("--adjust-for", section=INPUT, type=Names(), metavar="COLUMNS", help="Covariates (batch, age) to regress out."),
+    option("--ignore", section=INPUT, type=Names(), metavar="COLUMNS", help="Columns or patterns to leave out."),
+    option(
+        "--task",
+        section=INPUT,
+        type=click.Choice(["classification", "regression"]),
+        metavar="KIND",
+        help="classification or regression.  [default: by the target]",
+    ),
+    options.log1p,
+    option(
+        "-k",
+        "k",
+        section=NUMBER,
+        type=NumberOfFeatures("auto", "best"),
+        metavar="N|auto|best",
+        default="auto",
+        show_default=True,
+        help="How many: N, few, or the best.",
+    ),
+    options.scoring(NUMBER),
+    option(
+        "--stability", section=NUMBER, type=click.IntRange(2, 100_000), metavar="N", help="Also select on N random halves."
+    ),
+    option("--include", section=PANEL, type=Names(), metavar="NAMES", help="Always select these: a,b or @FILE."),
+    option("--exclude", section=PANEL, type=Names(), metavar="NAMES", help="Never select these."),
+    option("--alternatives", section=PANEL, is_flag=True, help="Also find all near-optimal panels."),
+    options.output("l20fs-results"),
+    options.open_page,
+    options.force,
+    options.config,
 )
-@click.option(
-    "--max-features",
-    type=FEATURES,
-    help="The largest number that --auto tries.  "
-    f"[default: {FIRST_LIMIT}, doubled up to {LAST_LIMIT} while the best is there]",
-)
-@click.option("--nested", is_flag=True, help="Also estimate the score with --auto repeated inside each fold.")
-@scoring_option
-@model_options
-@click.option(
-    "--stability",
-    type=Count(2, 100_000, "100 halves are enough, and 1000 are exact to one per cent"),
-    help="Repeat the selection on this many halves of the samples, for example 100.",
-)
-@click.option(
-    "--atlas",
-    type=SHARE,
-    help="Also list all panels whose loss is within this share of the best, for example 0.1%, and with --costs name the "
-    "cheapest; auto: as large a share as a minute allows. The search ends after a minute.",
-)
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for the result files and the report page.")
-@click.option("--n-jobs", type=JOBS, default=1, show_default=True, help="Fits at the same time.")
-@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the folds and halves.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of tables.")
-@click.option("--force", is_flag=True, help="Replace the results in the output folder.")
-@click.option("--open", "open_page", is_flag=True, help="Open the report page in the browser.")
-def select(data: str, **given: Any) -> None:
-    """Select features from DATA: a table with one sample per row (CSV, TSV, ...), or `srbct`, the built-in set.
+def select(
+    data: str, output: Path, open_page: bool, force: bool, config: tuple[Settings, dict[str, Any]], **given: Any
+) -> None:
+    """Select features from DATA: a table (CSV, Excel, h5ad, ...), or demo.
 
     \b
-    Examples:
-      l20fs select srbct
-      l20fs select tumours.tsv --target type -k 30 -o results --open
-      l20fs select counts.csv --target cell_type --groups donor --log --auto 1se -o results
-      l20fs select tumours.tsv --target type --include TP53,MYC --exclude @controls.txt --stability 100 -o results
-      l20fs select tumours.tsv --target type -k 20 --min-per-class 2 --atlas 0.1% -o results
-      l20fs select relapse.csv --target relapse --scoring roc_auc --auto best -o results
-      l20fs select methylation.csv --target age --task regression --auto 1se -o results
+    l20fs select demo --open
+    l20fs select tumours.csv --target type
     """
-    from l20fs.cli.load import load
-    from l20fs.cli.results import describe_run, write_selection
-    from l20fs.cli.select_pipeline import run_selection
+    from l20fs.cli.samples import load_samples
 
-    options = SelectOptions(**given)
-    check_combination(options)
-    output = options.output
-    if output is not None:
-        check_output(output, "select", force=options.force)
-    options = options.completed()
-    samples = load(data, options, in_blocks=options.method in SOLVERS)
-    findings = run_selection(samples, options, describe_run(samples, arguments(data, options)))
-    names = None if output is None else write_selection(output, findings)
-    tell(findings)
-    if output is None or names is None:
-        note("Nothing was written; add -o DIR to keep the results and a report page.")
-    else:
-        tell_results(output, names, open_page=options.open_page)
-
-
-def check_combination(options: SelectOptions) -> None:
-    """Raise an error for contradictory options."""
-    if options.n_features is not None and options.auto is not None:
-        raise click.UsageError(f"-k {options.n_features} and --auto {options.auto}: give one of the two.")
-    if options.nested and options.auto is None:
-        raise click.UsageError("--nested repeats the choice that --auto makes. Give --auto 1se or --auto best with it.")
-    if options.max_features is not None and options.auto is None:
-        raise click.UsageError("--max-features limits the search of --auto. Give --auto 1se or --auto best with it, or -k.")
-    if options.auto is not None and options.alpha is not None:
-        raise click.UsageError(
-            "--alpha ends the path where it says, --auto where cross-validation says: give one of the two."
-        )
-    check_scoring(options.scoring, options.task)
-    if options.task == "regression" and options.class_weight is not None:
-        raise click.UsageError("--class-weight is for labels, and --task regression for numbers. Leave one of the two out.")
-    if options.stability is not None and options.stability % 2:
-        raise click.UsageError(f"--stability {options.stability} is odd, but halves come in pairs. Use an even number.")
-    if options.atlas is not None and (options.method not in SOLVERS or options.ridge == 0):
-        given = f"--method {options.method}" if options.method not in SOLVERS else "--ridge 0"
-        raise click.UsageError(
-            f"--atlas does not go with {given}: its proofs need the loss of {', '.join(SOLVERS)}, with a ridge term. Leave "
-            "one of the two out."
-        )
-    if options.open_page and options.output is None:
-        raise click.UsageError("--open needs a folder. Add -o DIR.")
+    settings, of_settings = config
+    check_folder(output, FILES, force=force)
+    reading = {name: given[name] for name in ("target", "labels", "groups", "adjust_for", "ignore", "task", "log1p")}
+    with noted_warnings() as beware:
+        samples = load_samples(data, settings, **reading)
+        show_samples(samples)
+        found = run(samples, settings, **{name: given[name] for name in given if name not in reading or name == "log1p"})
+    run_options = {name: value for name, value in given.items() if value not in (None, False)}
+    record = {
+        "options": {name: str(value) if isinstance(value, Path) else value for name, value in run_options.items()},
+        "settings": of_settings,
+    }
+    found = describe(found, samples, record, beware)
+    names = write_results(output, files_of(found), FILES)
+    for line in lines_of(found):
+        show(line)
+    show_files(output, names, "report.html", is_to_open=open_page)
 
 
-def arguments(data: str, options: SelectOptions) -> dict[str, Any]:
-    """Return the options that determine the result."""
-    kept = {name: value for name, value in sorted(vars(options).items()) if name not in WITHOUT_EFFECT}
-    kept = {name: readable(str(value)) if isinstance(value, Path) else value for name, value in kept.items()}
-    return {"data": readable(data)} | kept
+def show_samples(samples: Samples) -> None:
+    """Print what was read."""
+    import numpy as np
+
+    n_samples, n_features = samples.X.shape
+    what = f"numbers to predict: {samples.target_name}"
+    if samples.task == "classification":
+        labels, sizes = np.unique(samples.y, return_counts=True)
+        shown = ", ".join(f"{label} {size}" for label, size in list(zip(labels, sizes, strict=True))[:8])
+        what = f"{counted(len(labels), 'class')} ({shown}{', ...' if len(labels) > 8 else ''})"
+    note(f"{samples.title}: {counted(n_samples, 'sample')}, {counted(n_features, 'feature')}, {what}")
 
 
-def tell(findings: Findings) -> None:
-    """Print the result, as JSON or as tables."""
-    from l20fs.cli.select_atlas import tell_atlas
-    from l20fs.cli.select_content import panel_of, stability_of
-    from l20fs.cli.select_sentences import answer, nested_answer, settings
+def run(
+    samples: Samples,
+    settings: Settings,
+    *,
+    k: int | str,
+    scoring: str | None = None,
+    stability: int | None = None,
+    include: list[str] | None = None,
+    exclude: list[str] | None = None,
+    alternatives: bool = False,
+    log1p: bool = False,
+) -> Selection:
+    """Fit the search, and what else is asked for."""
+    from sklearn.base import clone
 
-    panel, stability = panel_of(findings), stability_of(findings)
-    if findings.options.as_json:
-        show_json(summary(findings, panel, stability))
-        return
-    scores = [scores_at_a_few(findings)] if findings.predictions is not None else []
-    show_tables(features_table(findings, panel, stability), *scores)
-    for text in (answer(findings), nested_answer(findings), settings(findings), *tell_atlas(findings)):
-        if text is not None:
-            show(text)
+    from l20fs import StabilitySelector
+    from l20fs.cli.samples import covariates_of
+    from l20fs.cli.search import make_search
+    from l20fs.inputs.names import NamedColumns
+    from l20fs.inspection import near_optimal_panels
+    from l20fs.prediction.panel import PanelError
+    from l20fs.report.selection import Selection
+
+    X = NamedColumns(samples.X, samples.feature_names)
+    before = X if samples.preprocess is None else samples.X_before
+    covariates = {"adjust_for": covariates_of(samples)}
+    search = make_search(samples, settings, k, scoring=scoring, include=include, exclude=exclude)
+    search.fit(before, samples.y, groups=samples.groups, **covariates)
+    resampled = panels = None
+    if stability is not None:
+        selector = clone(search.selector).set_params(n_features_to_select=search.n_features_)
+        resampled = StabilitySelector(
+            selector, n_resamples=stability, random_state=settings.search.seed, n_jobs=settings.run.n_jobs
+        ).fit(X, samples.y, groups=samples.groups, **covariates)
+    if alternatives:
+        panels = near_optimal_panels(search.model_, X, samples.y, search.n_features_, **covariates)
+    about = {"target_names": samples.target_name or "target", "transform": "log1p" if log1p else "none"}
+    try:
+        panel = search.to_panel(before, samples.y, **covariates, **about)
+    except PanelError as error:
+        panel = None
+        warnings.warn(f"panel.json is not written: {error}", UserWarning, stacklevel=1)
+    return Selection(
+        search,
+        samples.X,
+        samples.y,
+        title=samples.title,
+        target=samples.target_name or "target",
+        metric=scoring or ("r2" if samples.task == "regression" else "accuracy"),
+        groups=samples.groups,
+        stability=resampled,
+        alternatives=panels,
+        panel=panel,
+        missing=samples.missing,
+    )
 
 
-def summary(findings: Findings, panel: Panel, stability: Stability | None) -> dict[str, Any]:
-    """Return the result for programs: run.json, selection and scores."""
-    from l20fs.cli.results import cv_table
-    from l20fs.cli.select_atlas import atlas_record
-    from l20fs.cli.select_sentences import answer, settings
-    from l20fs.report.sentences import RULES
+def describe(found: Selection, samples: Samples, record: dict[str, Any], beware: list[str]) -> Selection:
+    """Add what the run was made from to its page and panel."""
+    packages = {name: version(name) for name in ("l20fs", "numpy", "scikit-learn")}
+    about = {**record, "versions": {"python": platform.python_version(), **packages}}
+    score = {"metric": found.metric, **found.score._asdict()}
+    known = {"data_sha256": samples.sha256, "provenance": {**record, "title": samples.title, "score": score}}
+    return replace(
+        found,
+        panel=found.panel and replace(found.panel, **known),
+        name_of_groups=record["options"].get("groups", ""),
+        notes=[*samples.notes, *beware],
+        run={**about, "input": {"file": samples.title, "SHA-256": samples.sha256}},
+    )
 
-    columns = cv_table(findings)
-    nested, score, nested_score = findings.nested, findings.score, findings.nested_score
-    return findings.provenance | {
-        "answer": answer(findings),
-        "warnings": list(findings.warnings),
-        "k": findings.k,
-        "k_rule": RULES[findings.k_rule],
-        "settings": settings(findings),
-        "selected": panel.features,
-        "level": panel.levels,
-        "scores": panel.scores,
-        "score": score and {"metric": findings.metric.name, "is_corrected": findings.is_corrected, **score._asdict()},
-        "cv": None
-        if findings.predictions is None
-        else [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
-        "nested": nested
-        and nested_score
-        and {**nested_score._asdict(), "folds": nested.scores.tolist(), "n_features": nested.sizes},
-        "atlas": atlas_record(findings),
-        "stability": stability
-        and {"index": stability.index, "interval": [stability.lower, stability.upper], "frequencies": stability.frequencies},
+
+def files_of(found: Selection) -> dict[str, Any]:
+    """Return the files of the results."""
+    from l20fs.report.workbook import write_workbook
+
+    sheets = found.sheets()
+    panel = {} if found.panel is None else {"panel.json": found.panel.to_json()}
+    return {
+        "features.tsv": found.features.to_csv(sep="\t", index=False, float_format="%.10g", lineterminator="\n"),
+        "results.xlsx": lambda stream: write_workbook(stream, sheets),
+        **panel,
+        "report.html": found.page(),
     }
 
 
-def features_table(findings: Findings, panel: Panel, stability: Stability | None) -> Table:
-    """Return the best features, and where each of them is high or low."""
-    n_rows = min(len(panel.features), MOST_ROWS_SHOWN)
-    n_more = findings.k - n_rows
-    n_features = len(findings.samples.feature_names)
-    where = "selection.tsv" if findings.options.output is not None else "selection.tsv with -o DIR"
-    caption = f"... and {n_more} more (all of them in {where})" if n_more else ""
-    table = Table(title=f"The best {findings.k} of {n_features} features", caption=caption)
-    table.add_column("rank", justify="right")
-    table.add_column("feature")
-    table.add_column("score" if panel.norms is None else "weight", justify="right")
-    table.add_column("level")
-    if stability is not None:
-        table.add_column("stability", justify="right")
-    for i in range(n_rows):
-        cells = [str(i + 1), panel.features[i], weight_text(panel, i), panel.levels[i]]
-        if stability is not None:
-            cells.append(percent(stability.frequencies[i]))
-        table.add_row(*cells)
-    return table
+def lines_of(found: Selection) -> list[str]:
+    """Return the lines on the terminal."""
+    from l20fs.report.page import estimate_text, value_text
 
-
-def weight_text(panel: Panel, i: int) -> str:
-    """Return the norm of the weights of a feature, what ranked it where that is zero, or its score."""
-    if panel.norms is None or panel.rules is None:
-        return f"{panel.scores[i]:.4g}"
-    return f"{panel.norms[i]:.4g}" if panel.norms[i] else f"0 ({panel.rules[i]})"
-
-
-def scores_at_a_few(findings: Findings) -> Table:
-    """Return the scores at a few numbers of features, with their intervals."""
-    from l20fs.cli.select_sentences import chance_text
-
-    assert findings.predictions is not None
-    sizes, metric = findings.predictions.sizes, findings.metric
-    title = f"{metric.title[0].upper()}{metric.title[1:]} (95 % interval): {findings.provenance['protocol']}"
-    caption = chance_text(findings)
-    table = Table(title=title, caption=caption[0].upper() + caption[1:])
-    table.add_column("features", justify="right")
-    for judge in findings.curves:
-        table.add_column(judge, justify="right")
-    for size in [size for size in sizes if size in SHOWN_SIZES or size == findings.k]:
-        place = sizes.index(size)
-        found = [[float(values[place]) for values in curve[:3]] for curve in findings.curves.values()]
-        scores = [with_interval(*each, is_share=metric.is_share) for each in found]
-        is_chosen = size == findings.k
-        table.add_row(f"{'> ' if is_chosen else ''}{size}", *scores, style="bold" if is_chosen else None)
-    return table
+    is_share = found.measure.is_share
+    guess = f"{found.chance_name} alone: {value_text(found.chance, is_share)}"
+    number = f"{found.k} of {found.n_features} features" if not found.has_groups else f"{found.k} groups of features"
+    score = f"{found.measure.title} {estimate_text(found.score, is_share=is_share)}; {guess}"
+    names = found.features["feature"].tolist()
+    lines = [f"{number}: {score}", ", ".join(names[:MOST_NAMES]) + (", ..." if len(names) > MOST_NAMES else "")]
+    if not found.predicts:
+        lines.insert(0, "Nothing predicts better than guessing.")
+    if found.stability is not None:
+        lines.append(f"Stability of the selection: {found.stability.stability_:.2f} (1: always the same features)")
+    if found.alternatives is not None:
+        lines.append(f"{found.alternatives.n_panels} near-optimal panels")
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]

@@ -1,149 +1,129 @@
-"""``l20fs validate``: a panel, or a list of features from elsewhere, judged on labelled samples."""
+"""``l20fs validate``: evaluation of a panel on labelled samples."""
 
 from __future__ import annotations
 
-import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 
-from l20fs.cli.folder import check_output, write_results
-from l20fs.cli.options import data_options
-from l20fs.cli.output import (
-    Table,
-    note,
-    open_in_browser,
-    show,
-    show_json,
-    show_tables,
-)
-from l20fs.cli.parameter_types import FEATURES, SEED
+from l20fs.cli import options
+from l20fs.cli.options import SectionedCommand, add_options
+from l20fs.cli.predict import load_panel, number, predict_file, predictions_frame
+from l20fs.cli.results import check_folder, write_results
+from l20fs.cli.terminal import noted_warnings, show, show_files
+from l20fs.text import folded, listed
 
 if TYPE_CHECKING:
-    from l20fs.cli.validate_steps import Judgement, ValidateOptions
-    from l20fs.report import validation
+    from l20fs import Panel
+    from l20fs.evaluation.validation import Validation
+    from l20fs.prediction.new_samples import NewSamples
+    from l20fs.tables import Samples, Settings
+
+#: The files of the results, the page last.
+FILES = ("validation.tsv", "predictions.tsv", "validation.html")
 
 
-@click.command()
+@click.command(cls=SectionedCommand, context_settings={"max_content_width": 100})
 @click.argument("panel", type=click.Path(path_type=Path, exists=True))
 @click.argument("data")
-@click.argument("test", required=False)
-@data_options
-@click.option("-k", "n_features", type=FEATURES, help="Features of the panel to use.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Folder for the result files and the page.")
-@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the folds.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of tables.")
-@click.option("--force", is_flag=True, help="Replace the results in the output folder.")
-@click.option("--open", "open_page", is_flag=True, help="Open the page in the browser.")
-def validate(panel: Path, data: str, test: str | None, **given: Any) -> None:
-    """Judge PANEL on the labelled samples of DATA, which must be others than those it was made from.
+@add_options(
+    options.target,
+    options.labels,
+    options.groups,
+    number,
+    options.output("l20fs-validation"),
+    options.open_page,
+    options.force,
+    options.config,
+)
+def validate(
+    panel: Path,
+    data: str,
+    target: str | None,
+    labels: Path | None,
+    groups: str | None,
+    k: int | None,
+    output: Path,
+    open_page: bool,
+    force: bool,
+    config: tuple[Settings, dict[str, Any]],
+) -> None:
+    """Evaluate PANEL on labelled samples of DATA that were not used to select it.
 
-    PANEL is a panel.json, or the folder that `l20fs select -o` wrote. It may also be a text file with one feature per line,
-    a list from elsewhere: then DATA are the samples to learn the weights from, by cross-validation, and TEST is another
-    cohort.
+    PANEL is a panel.json, or the folder of a selection. For a published list of features, make a panel of it first:
+    l20fs select DATA --include @list.txt -k N
 
     \b
-    Examples:
-      l20fs validate results/panel.json cohort.csv --target type --groups hospital -o validation
-      l20fs validate genes.txt tumours.tsv --target type -o validation
-      l20fs validate genes.txt tumours.tsv cohort.tsv --target type --open -o validation
+    l20fs validate l20fs-results cohort.csv --target type
     """
-    from l20fs.cli.incoming import refuse_twice
-    from l20fs.cli.validate_steps import ValidateOptions, judge_list, judge_panel
+    from l20fs.report.page import estimate_text
+    from l20fs.report.validation import ValidationReport
 
-    options = ValidateOptions(**given)
-    is_list = not is_panel(panel)
-    check_combination(options, is_list=is_list, test=test)
-    refuse_twice(panel, data, test, options.labels)
-    if options.output is not None:
-        check_output(options.output, "validate", force=options.force)
-    found = judge_list(panel, data, test, options) if is_list else judge_panel(panel, data, options)
-    finish(found, options)
-
-
-def check_combination(options: ValidateOptions, *, is_list: bool, test: str | None) -> None:
-    """Raise an error for contradictory arguments."""
-    if not is_list and test is not None:
-        raise click.UsageError(f"{test!r}: a panel is judged on one table. Give TEST with a list of features only.")
-    if not is_list and options.is_log:
-        raise click.UsageError("--log: a panel knows whether it takes logarithms. Leave the option out.")
-    if not is_list and options.adjust_for is not None:
-        raise click.UsageError("--adjust-for: a panel predicts from its features alone. Leave the option out.")
-    if is_list and options.n_features is not None:
-        raise click.UsageError(f"-k {options.n_features} is for a panel; a list is judged as a whole. Leave the option out.")
-    if test is not None and options.labels is not None:
-        raise click.UsageError("--labels with a second table: give the labels in a column of both (--target COLUMN).")
-    if options.open_page and options.output is None:
-        raise click.UsageError("--open needs a folder. Add -o DIR.")
-
-
-def is_panel(place: Path) -> bool:
-    """Return whether a file is a panel, or a folder with one, and not a list of names."""
-    if place.is_dir() or place.suffix.lower() == ".json":
-        return True
-    from l20fs.cli.incoming import as_file
-
-    with open(as_file(place), "rb") as stream:
-        return stream.read(100).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
-
-
-# ---------------------------------------------------------------------------------------------------------------- results
-
-
-def finish(found: Judgement, options: ValidateOptions) -> None:
-    """Print the result, and write the files if there is a folder."""
-    import pandas as pd
-
-    from l20fs.cli.validate_content import as_json, scores_frame, scores_table
-    from l20fs.report.delimited import write_frame
-    from l20fs.report.validation import validation_page
-
-    for text in found.warnings:
-        note(f"warning: {text}")
-    stored = found.run | {
-        "answers": found.answers,
-        "warnings": [*found.warnings, *found.notes],
-        "parts": {name: as_json(part) for name, part in found.parts.items()},
-        "list": as_json(found.report),
-    }
-    if options.as_json:
-        show_json(stored)
-    else:
-        show_tables(*(terminal_table(name, scores_table(part)) for name, part in found.parts.items()))
-        for text in found.answers:
-            show(text)
-    if options.output is None:
-        note("Nothing was written; add -o DIR to keep the results and a page.")
-        return
-    page = validation_page(
-        found.sections,
-        title=found.title,
-        answer=found.answers[0],
-        further=found.answers[1:],
-        facts=found.facts,
-        sentences=found.sentences,
-        warnings=[*found.warnings, *found.notes],
+    check_folder(output, FILES, force=force)
+    rule = load_panel(panel)
+    if len(rule.targets) > 1:
+        raise ValueError(f"The panel predicts {len(rule.targets)} numbers; validation is for one.")
+    asked = {"target": target, "labels": labels, "groups": groups, "task": rule.task, "need_labels": True}
+    with noted_warnings() as warnings:
+        samples, found = predict_file(rule, data, config[0], k, **asked)
+        truth = spelled_as(rule, samples.y)
+        result, is_known = evaluate(rule, truth, found, samples)
+    frame = predictions_frame(rule, samples, found)
+    frame.insert(1, "true", truth)
+    numbers = None if rule.classes else (truth[is_known], found.predicted[is_known].astype(float))
+    report = ValidationReport(
+        result,
+        title=samples.title,
+        n_features=len(rule.features_for(k)),
+        n_without=int((~is_known).sum()),
+        n_outside=found.n_outside,
+        numbers=numbers,
+        promised=rule.provenance.get("score") if k in (None, rule.k) else None,
+        is_training=rule.data_sha256 == samples.sha256,
+        notes=[*samples.notes, *warnings],
     )
-    frames = [scores_frame(part, name) for name, part in found.parts.items()]
-    files = {"validation.tsv": write_frame(pd.concat(frames))}
-    if found.predictions is not None:
-        files["predictions.tsv"] = write_frame(found.predictions)
-    files["validation.json"] = json.dumps(stored, indent=2, ensure_ascii=False) + "\n"
-    files["validation.html"] = page
-    names = write_results(options.output, "validate", files, found.run)
-    note(f"Results are in {options.output}{os.sep}: {', '.join(names)}")
-    note(f"Look at {options.output / 'validation.html'}")
-    if options.open_page:
-        open_in_browser(options.output / "validation.html")
+    files = {
+        "validation.tsv": report.frame().to_csv(sep="\t", index=False, float_format="%.10g", lineterminator="\n"),
+        "predictions.tsv": frame.to_csv(sep="\t", index=False, float_format="%.10g", lineterminator="\n"),
+        "validation.html": report.page(),
+    }
+    names = write_results(output, files, FILES)
+    score = f"{report.measure.title} {estimate_text(report.score, is_share=report.measure.is_share)}"
+    show(f"{score} in {result.n_samples} samples of {samples.title}".replace("\N{NO-BREAK SPACE}", " "))
+    if report.is_training:
+        show("This is the table that the panel was selected from: the scores are too good.")
+    show_files(output, names, "validation.html", is_to_open=open_page)
 
 
-def terminal_table(name: str, table: validation.Table) -> Table:
-    """Return a table of the page for the terminal."""
-    shown = Table(title=name)
-    for label, is_number in zip(table.header, table.is_number, strict=True):
-        shown.add_column(label, justify="right" if is_number else "left")
-    for row in table.rows:
-        shown.add_row(*row)
-    return shown
+def spelled_as(panel: Panel, y: Any) -> Any:
+    """Return labels with the spelling of the classes of a panel, where only case and blanks differ."""
+    if panel.classes is None:
+        return y
+    known = {folded(str(label)): str(label) for label in panel.classes}
+    if len(known) < len(panel.classes):
+        return y
+    return np.array([known.get(folded(str(label)), str(label)) for label in y.tolist()])
+
+
+def evaluate(panel: Panel, truth: Any, found: NewSamples, samples: Samples) -> tuple[Validation, Any]:
+    """Return the scores of the predictions, and which samples could be predicted."""
+    from l20fs.evaluation.validation import validate_classes, validate_numbers
+
+    is_known = np.array([value not in ("", None) and value == value for value in found.predicted.tolist()])
+    if not is_known.any():
+        raise ValueError(f"{samples.title}: no sample has a value of any feature of the panel. Give samples that do.")
+    groups = None if samples.groups is None else samples.groups[is_known]
+    if panel.classes is None:
+        return validate_numbers(truth[is_known], found.predicted[is_known].astype(float), groups), is_known
+    assert found.probabilities is not None
+    classes = [str(label) for label in panel.classes]
+    predicted = [str(label) for label in found.predicted[is_known].tolist()]
+    result = validate_classes(truth[is_known].tolist(), found.probabilities[is_known], predicted, classes, groups)
+    if not result.n_samples:
+        raise ValueError(
+            f"{samples.title}: no sample has a class that the panel knows ({listed(classes)}); it has "
+            f"{listed(sorted(set(truth.tolist())))}. Name the column of the classes (--target), or rename them."
+        )
+    return result, is_known

@@ -19,14 +19,13 @@ from l20fs import L20Selector
 from l20fs.compare.evaluators import CLASSIFIERS, REGRESSORS, score
 from l20fs.compare.methods import BASELINE, Method
 from l20fs.compare.splits import inner_folds, random_split
-from l20fs.data.readers import DataError
-from l20fs.data.readers.table import Unprepared
 from l20fs.design import finish
 from l20fs.evaluation.engine import Samples, walk_selection
 from l20fs.evaluation.folds import Fold
 from l20fs.evaluation.metrics import METRICS, Metric, find_metric
 from l20fs.evaluation.parallel import results_of
 from l20fs.evaluation.target_summary import Classes, Numbers, TargetSummary
+from l20fs.tables import DataError, Unprepared
 from l20fs.text import counted, joined
 from l20fs.typing import Array, Scale
 

@@ -11,8 +11,8 @@ import warnings
 import numpy as np
 from sklearn.model_selection import GroupShuffleSplit, StratifiedGroupKFold, StratifiedKFold
 
-from l20fs.data.readers import DataError
 from l20fs.evaluation.folds import Fold
+from l20fs.tables import DataError
 from l20fs.typing import Array
 
 #: Share of every class that is used for training, rounded up.

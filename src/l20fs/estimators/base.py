@@ -24,7 +24,7 @@ from l20fs.inputs.devices import Place, is_device_array
 from l20fs.inputs.frames import collected, is_dask_frame, names_of_columns
 from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.nuisances import with_nuisances
-from l20fs.inputs.targets import Targets, encode_targets, warn_of_numbers_as_labels, with_weights
+from l20fs.inputs.targets import Targets, encode_targets, warn_of_numbers, with_weights
 from l20fs.inputs.validation import (
     refuse_foreign_array,
     refuse_odd_tensor,
@@ -201,12 +201,13 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         return X, self._encode(np.asarray(y))
 
     def _encode(self, y: Array) -> Targets:
-        task = "auto" if self.needs_labels and not self.takes_numbers else self.task
-        targets = encode_targets(y, task, fit_intercept=self.fit_intercept)
+        is_for_labels = self.needs_labels and not self.takes_numbers
+        task = "auto" if is_for_labels else self.task
+        targets = encode_targets(y, task, fit_intercept=self.fit_intercept, needs_labels=is_for_labels)
         if self.needs_labels and targets.codes is None:
             self._refuse_unless_numbers(y, targets)
         elif self.takes_numbers and task == "auto":
-            warn_of_numbers_as_labels(targets)
+            warn_of_numbers(y, targets)
         return targets
 
     def _refuse_unless_numbers(self, y: Array, targets: Targets) -> None:

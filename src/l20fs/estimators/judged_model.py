@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -16,7 +16,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from l20fs.estimators.models import L20Classifier, L20Regressor
 from l20fs.estimators.predictor import Scored
 from l20fs.evaluation.engine import Judge
-from l20fs.evaluation.judges import FittedEstimator, FittedPredictions, OwnModel, OwnPredictions, Scorer
+from l20fs.evaluation.judges import FittedEstimator, FittedPredictions, OwnModel, OwnPredictions, OwnRule, Scorer
 from l20fs.evaluation.metrics import METRICS, Metric
 from l20fs.inputs.validation import check_choice
 from l20fs.typing import Array, Task
@@ -123,13 +123,15 @@ class JudgedModel:
         known = {ClassifierMixin.score: "accuracy", RegressorMixin.score: "r2", Scored.score: own}
         return known.get(getattr(type(estimator), "score", None))
 
-    def judge(self, scorer: Scorer, metric: Metric | None, classes: Array | None) -> Judge:
-        """Return the judge that scores it in a fold, or predicts what a metric needs."""
+    def judge(
+        self, scorer: Scorer, metric: Metric | None, classes: Array | None, refit_ridges: Sequence[float | None]
+    ) -> Judge:
+        """Return the judge that scores it in a fold, or predicts where a metric can tell the score."""
         if metric is None:
             return OwnModel(scorer) if self.is_own else FittedEstimator(self.estimator, scorer)
-        if self.is_own:
-            return OwnPredictions(metric.needs, classes)
-        return FittedPredictions(self.estimator, metric.needs, classes)
+        return (
+            OwnPredictions(OwnRule(), classes, refit_ridges) if self.is_own else FittedPredictions(self.estimator, classes)
+        )
 
     def router(self, owner: Any) -> MetadataRouter:
         """Say which metadata of ``owner.fit`` go where."""

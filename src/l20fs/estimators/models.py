@@ -20,7 +20,7 @@ from l20fs.defaults import (
     DEFAULT_SOLVER,
 )
 from l20fs.design import Part, Scale, Walk
-from l20fs.estimators.calibration import folded_calibrations, leave_one_out
+from l20fs.estimators.calibration import folded_calibrations
 from l20fs.estimators.frames import is_lazy, opened, without_frame
 from l20fs.estimators.predictor import Predictor, Scored, beside
 from l20fs.estimators.selector import L20Selector, Loss
@@ -131,13 +131,10 @@ class L20Classifier(Scored, ClassifierMixin, _Model):
     ----------
     n_features_to_select, solver, alpha, ridge, scale, fit_intercept, class_weight, task, loss : various
         As in :class:`L20Selector`, and so is the selection.
-    calibration : {"loo"}, int, splitter, iterable or None, default="loo"
-        Where the probabilities come from (:mod:`l20fs.prediction.calibration`): the one number that turns the scores of the
-        rule into probabilities is found on scores that do not know the label of the sample. ``"loo"``: each sample is left
-        out of the weights in closed form, at the price of a few small products; the features were selected with it, which
-        makes the probabilities of panels from thousands of features somewhat too sure. A number of folds, or any ``cv`` of
-        scikit-learn: the whole selection is repeated in every fold, which takes so many fits more and knows that price.
-        None: nothing is computed, and :meth:`predict_proba` is not available. :class:`L20SelectorCV` has the folds anyway.
+    calibration : int, splitter, iterable or None, default=5
+        The folds in which the whole selection is repeated, so that probabilities come from scores that do not know the label
+        of the sample (:mod:`l20fs.prediction.calibration`): a number of shuffled folds, or any ``cv`` of scikit-learn. None:
+        nothing is computed, and :meth:`predict_proba` is not available. :class:`L20SelectorCV` has the folds anyway.
     ranking, max_features, certify, include, exclude, penalty_factor, feature_groups, constraints : various
         As in :class:`L20Selector`.
     callback : various
@@ -186,7 +183,7 @@ class L20Classifier(Scored, ClassifierMixin, _Model):
         class_weight: dict[Any, float] | str | None = DEFAULT_CLASS_WEIGHT,
         task: Task = "auto",
         loss: Loss = "squared",
-        calibration: Any = "loo",
+        calibration: Any = 5,
         ranking: Ranking = DEFAULT_RANKING,
         max_features: int | None = None,
         certify: bool = False,
@@ -221,15 +218,7 @@ class L20Classifier(Scored, ClassifierMixin, _Model):
 
     def _walk(self, X: Any, targets: Targets) -> Walk[None]:
         yield from super()._walk(X, targets)
-        self._calibrations = None
-        if self.calibration is None:
-            return
-        if isinstance(self.calibration, str):
-            assert self._scatter is not None
-            found = leave_one_out(self.path_, self._scatter, X, targets, getattr(self, "sample_weights_", None))
-            self._calibrations = found.calibrations()
-        else:
-            self._calibrations = folded_calibrations(self, X, targets)
+        self._calibrations = None if self.calibration is None else folded_calibrations(self, X, targets)
 
     def _keep_model(self, problem: Problem, targets: Targets) -> None:
         rows = self.path_.support(self.path_.largest_refit)
@@ -265,7 +254,7 @@ class L20Classifier(Scored, ClassifierMixin, _Model):
             Its ``probabilities(values)`` are those of :meth:`predict_proba`.
         """
         if self._calibrations is None:
-            raise AttributeError("calibration=None computes no probabilities. Fit again with calibration='loo', or folds.")
+            raise AttributeError("calibration=None computes no probabilities. Fit again with calibration=5, or other folds.")
         rows = self.model_for(k).rows
         size = int(self.path_.ranking[rows[-1]]) if len(rows) else 0
         return self._calibrations.at(size)
@@ -274,8 +263,9 @@ class L20Classifier(Scored, ClassifierMixin, _Model):
     def predict_proba(self, X: Any) -> Any:
         """Return the probabilities of the classes.
 
-        They are those of samples like the ones of the fit, with the class frequencies that ``class_weight`` gives them. The
-        class of the largest one is that of :meth:`predict`.
+        They are those of samples like the ones of the fit, with the same shares of the classes. :meth:`predict` decides as
+        ``class_weight`` says: where it is "balanced" and the classes are of unequal sizes, the class of the largest
+        probability may be another one.
 
         Parameters
         ----------
@@ -293,6 +283,9 @@ class L20Classifier(Scored, ClassifierMixin, _Model):
     def predict(self, X: Any) -> Any:
         """Predict the label of each sample.
 
+        It is that of the highest score of :meth:`decision_function`, which counts the classes as ``class_weight`` says; the
+        class of the largest probability may be another one.
+
         Parameters
         ----------
         X : array, DataFrame, sparse matrix or matrix in blocks, of shape (n_samples, n_features)
@@ -308,8 +301,8 @@ class L20Classifier(Scored, ClassifierMixin, _Model):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if isinstance(self.calibration, str) and self.calibration != "loo":
-            raise ValueError(f"calibration={self.calibration!r} is not valid. Use 'loo', a number of folds, or None.")
+        if isinstance(self.calibration, str):
+            raise ValueError(f"calibration={self.calibration!r} is not valid. Use a number of folds, or None.")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -322,7 +315,7 @@ class L20Regressor(Scored, RegressorMixin, _Model):
 
     All parameters are those of :class:`L20Selector` (``class_weight`` has no effect, and ``task`` is regression by nature,
     which ``"auto"`` means), and so is the selection: one set of features for all outputs. The prediction is least squares,
-    with the ridge term, on exactly the selected features.
+    with the ridge term of ``refit_ridge``, on exactly the selected features.
     Another ``n_features_to_select`` up to ``max_features`` needs no second fit.
 
     Attributes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from typing import Any, Literal
@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_X_y
 
 from l20fs.design import Part, finish
 from l20fs.estimators.base import BaseSelector
-from l20fs.estimators.calibration import leave_one_out
 from l20fs.estimators.frames import is_lazy, opened, without_frame
 from l20fs.estimators.models import L20Classifier
 from l20fs.estimators.panels import excluded_features, largest_k, ranked_units
@@ -24,6 +23,7 @@ from l20fs.estimators.selection_table import feature_names, likeness
 from l20fs.estimators.selector import L20Selector
 from l20fs.evaluation.engine import dense_columns
 from l20fs.evaluation.judges import RefittedRule, rules_of
+from l20fs.evaluation.out_of_fold import Truth
 from l20fs.inputs.devices import is_device_array
 from l20fs.inputs.frames import collected_targets
 from l20fs.inputs.names import NamedColumns
@@ -32,7 +32,7 @@ from l20fs.inputs.targets import Targets, weights_of_targets, with_weights
 from l20fs.inputs.validation import refuse_other_width, validate_device_input, validate_input
 from l20fs.objective.class_scatter import class_scatter
 from l20fs.objective.problem import Problem, make_problem
-from l20fs.prediction.calibration import Calibration
+from l20fs.prediction.calibration import Calibration, Calibrations
 from l20fs.prediction.discriminant import ClassScatter
 from l20fs.prediction.linear_rule import LinearRule
 from l20fs.prediction.panel import Panel, finite_or_none
@@ -225,8 +225,7 @@ def build_panel(
     ridge : float or "auto"
         Ridge of the rules of other methods.
     calibrate : callable, optional
-        Returns the calibration for a k. Without one, the probabilities of a :class:`L20Selector` are those that an
-        :class:`L20Classifier` has by default, all others those of the discriminant analysis.
+        Returns the calibration for a k. Without one, the probabilities are those of the discriminant analysis.
     data_sha256, provenance
         As in :class:`~l20fs.Panel`.
     """
@@ -242,8 +241,10 @@ def build_panel(
     strength = 0.0 if isinstance(selector, L20Selector) else RefittedRule(ridge, task=task).strength_on(X)
     training = learn(selector, X, targets, features, others, strength)
     rules = rules_for(selector, training, sizes, ends, features, strength)
-    if calibrate is None and targets.classes is not None and type(selector) is L20Selector:
-        calibrate = calibrate_by_leaving_out(selector, X, training, len(features))
+    if calibrate is None and targets.classes is not None:
+        shares = Truth.of(targets, training.class_weight).shares
+        assert shares is not None
+        calibrate = Calibrations.unknown(shares).at
     columns = training.measures()
     has_products = len(features) + len(others) <= MOST_CROSSED and not training.has_lone_sample
     farthest = training.farthest(columns, ends) if has_products else [None] * len(sizes)
@@ -259,7 +260,7 @@ def build_panel(
         substitutes=[str(name) for name in names[others]],
         columns=columns,
         rules=[
-            size_rule(size, rule, calibration_of(calibrate, size, targets), limit)
+            size_rule(size, rule, calibrate(size) if calibrate else Calibration(1.0), limit)
             for size, rule, limit in zip(sizes, rules, farthest, strict=True)
         ],
         cross_products=training.products() if has_products else None,
@@ -334,7 +335,9 @@ def learn(selector: BaseSelector, X: Any, targets: Targets, features: Array, oth
     if is_robust:
         weights = bounded_weights(selector.sample_weights_, targets.sample_weight)
         scatter_problem = finish(problem.reweighted(weights))
-    return Training(columns, targets, problem, scatter_problem, selector.class_weight, float(path.ridge))
+    own = selector.refit_ridge if targets.classes is None else None
+    ridge = float(path.ridge) if own is None or selector._plain is None else own * selector._plain.mean_energy
+    return Training(columns, targets, problem, scatter_problem, selector.class_weight, ridge)
 
 
 def refuse_other_data(problem: Problem, x_mean: Array, y_mean: Array, names: Array) -> None:
@@ -387,24 +390,6 @@ def _decided(rule: LinearRule, scatter: ClassScatter, mean: Array, scale: Array)
     return LinearRule(rule.rows, weights, intercept - mean @ weights)
 
 
-def calibration_of(calibrate: Callable[[int], Calibration] | None, k: int, targets: Targets) -> Calibration:
-    """Return the calibration of a size; without one, probabilities are those of the discriminant analysis."""
-    if targets.classes is None:
-        return Calibration(1.0)
-    return Calibration(1.0) if calibrate is None else calibrate(k)
-
-
-def calibrate_by_leaving_out(selector: L20Selector, X: Any, training: Training, n: int) -> Callable[[int], Calibration]:
-    """Return the calibrations of the rules on the first ``n`` columns, each sample left out in closed form."""
-    path, scatter, targets = selector.path_, training.scatter, training.targets
-    assert scatter is not None
-    path = replace(path, refit_triangle=path.refit_triangle[:n, :n], refit_targets=path.refit_targets[:n])
-    scatter = scatter._replace(means=scatter.means[:, :n], within=scatter.within[:n, :n])
-    X = opened(X)
-    X = X.tocsr() if sp.issparse(X) else X  # of which samples can be taken
-    return leave_one_out(path, scatter, X, targets, getattr(selector, "sample_weights_", None)).calibrations().at
-
-
 def size_rule(k: int, rule: LinearRule, calibration: Calibration, farthest: float | None) -> SizeRule:
     """Return the record of a rule."""
     return SizeRule(
@@ -414,4 +399,5 @@ def size_rule(k: int, rule: LinearRule, calibration: Calibration, farthest: floa
         float(f"{calibration.slope:.12g}"),  # further digits depend on what was computed side by side
         float(f"{calibration.doubt:.12g}"),
         farthest,
+        [float(f"{value:.12g}") for value in calibration.offset],
     )

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.selection_table import selection_frame
 from l20fs.inputs.panel_constraints import Constraints
-from l20fs.objective.nested_rules import NestedRules
+from l20fs.objective.nested_rules import NestedRules, PlainSquares
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.prediction.discriminant import ClassScatter
 from l20fs.prediction.linear_rule import LinearRule
@@ -32,8 +32,11 @@ class PathSelector(BaseSelector):
     alpha: float | None
     max_features: int | None
     constraints: Constraints | None
+    refit_ridge: float | None = None
     #: Class means and scatter of the features that can be refitted, of models that score classes.
     _scatter: ClassScatter | None = None
+    #: Least squares of numbers without a ridge term on the features that can be refitted.
+    _plain: PlainSquares | None = None
 
     def _select(self, k: Size) -> Array:
         path = self.path_
@@ -136,13 +139,15 @@ class PathSelector(BaseSelector):
         self._check_size(k)
         return next(iter(self.models_on(np.array([np.count_nonzero(self._select(k))]))))
 
-    def models_on(self, ends: Array) -> NestedRules:
+    def models_on(self, ends: Array, refit_ridge: float | None = None) -> NestedRules:
         """Return the linear rules of :meth:`model_for` on several numbers of the best features, which are solved at once.
 
         Parameters
         ----------
         ends : array of int of shape (n_rules,)
             Numbers of features, ascending.
+        refit_ridge : float or None, default=None
+            Ridge of the weights of a regression, in place of that of the selector.
 
         Returns
         -------
@@ -165,7 +170,9 @@ class PathSelector(BaseSelector):
         (63, 5, 4)
         """
         check_is_fitted(self)
-        return self.path_.nested_refits(ends, self._scatter)
+        ridge = self.refit_ridge if refit_ridge is None else refit_ridge
+        squares = None if ridge is None or self._plain is None else self._plain.with_ridge(ridge)
+        return self.path_.nested_refits(ends, self._scatter, squares)
 
     @property
     def coef_(self) -> Array:

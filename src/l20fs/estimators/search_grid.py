@@ -54,11 +54,11 @@ class SearchGrid:
             if not len(self.sizes):
                 raise ValueError("sizes=[] leaves nothing to choose from. Give one number of features or more, or None.")
 
-    def limits(self, possible: SizeRange) -> list[int]:
-        """Return the largest numbers to try, one after the other while the best is there; one if the user gave it."""
+    def limits(self, possible: SizeRange, n_samples: int) -> list[int]:
+        """Return the largest numbers to try, one after the other while the choice is there; one if the user gave it."""
         if self.sizes is not None:
             return [max(self.sizes)]
-        return search_limits(possible.most) if self.max_features is None else [self.max_features]
+        return search_limits(possible.most, n_samples) if self.max_features is None else [self.max_features]
 
     def counts(self, possible: SizeRange, limit: int, wanted: int | None) -> list[int | None]:
         """Return the numbers of features, or of groups, in ascending order; one that is ``wanted`` is among them."""

@@ -51,6 +51,7 @@ class SearchedSelector(Predictor, BaseSelector):
     estimator_: Any
     #: The sizes that were tried, the rule of the fit, and the columns that ``estimator_`` was fitted on.
     _tried: list[int | None]
+    _least: float
     _chosen_by: Size
     _columns: Array
 
@@ -98,7 +99,7 @@ class SearchedSelector(Predictor, BaseSelector):
             same_path = results["ridge"] == results["ridge"][index]
             if self._tried == [None]:
                 raise ValueError(f"n_features_to_select={k!r} may choose another alpha, and hence another path. Fit again.")
-            index = choose(results, k, among=same_path)  # type: ignore[arg-type]  # checked
+            index = choose(results, k, self._least, same_path)
         return self._tried[index % len(self._tried)]
 
     def coef_for(self, k: Size) -> Array:
@@ -106,7 +107,7 @@ class SearchedSelector(Predictor, BaseSelector):
 
         Parameters
         ----------
-        k : int, float or {"best", "1se"}
+        k : int, float or {"auto", "best"}
             Any value that ``n_features_to_select`` takes.
 
         Returns
@@ -121,7 +122,7 @@ class SearchedSelector(Predictor, BaseSelector):
 
         Parameters
         ----------
-        k : int, float or {"best", "1se"}
+        k : int, float or {"auto", "best"}
             Any value that ``n_features_to_select`` takes.
 
         Returns
@@ -284,7 +285,7 @@ class SearchedSelector(Predictor, BaseSelector):
 
         Parameters
         ----------
-        k : int, float or {"best", "1se"}
+        k : int, float or {"auto", "best"}
             Any value that ``n_features_to_select`` takes.
 
         Returns

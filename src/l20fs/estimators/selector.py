@@ -41,8 +41,9 @@ from l20fs.estimators.path_selector import PathSelector
 from l20fs.estimators.penalty import panel_penalty, penalty_of, warn_of_idle_features
 from l20fs.inputs.devices import is_dask
 from l20fs.inputs.panel_constraints import Constraints
-from l20fs.inputs.targets import Targets, warn_of_numbers_as_labels, weights_of_targets
+from l20fs.inputs.targets import Targets, warn_of_numbers, weights_of_targets
 from l20fs.inputs.validation import check_choice, check_flag, check_number
+from l20fs.objective.nested_rules import PlainSquares
 from l20fs.objective.problem import Problem, problem_on
 from l20fs.objective.ridge import check_ridge, ridge_on
 from l20fs.objective.row_penalty import RowPenalty
@@ -91,8 +92,12 @@ class L20Selector(PathSelector):
     ridge : float or "auto", default="auto"
         Strength of the ridge term relative to the mean squared norm of a centred feature that varies. It shrinks the
         weights, so that features which many samples agree on win over those that fit a few; 0 is the paper's problem.
-        ``"auto"``: it grows with the number of features per sample (:func:`l20fs.objective.ridge.auto_ridge`);
+        ``"auto"``: it grows with the number of features per sample, of numbers up to 0.1
+        (:func:`l20fs.objective.ridge.auto_ridge`);
         ``ridge_`` is the value.
+    refit_ridge : float or None, default=None
+        Ridge of the weights of the model of numbers on the selected features, in the same units; None: that of the
+        selection. :class:`L20SelectorCV` chooses it.
     scale : {"auto", "moderated", "zscore", "none"}, default="auto"
         What every feature is divided by before the rows compete; ``coef_`` is in the units of X in any case. ``"zscore"``:
         its deviation. ``"moderated"``: its deviation plus the median of all deviations, so that features which hardly vary,
@@ -109,8 +114,8 @@ class L20Selector(PathSelector):
         targets are never weighted.
     task : {"auto", "classification", "regression"}, default="auto"
         What y holds. ``"classification"``: labels, or a label indicator. ``"regression"``: numbers, also where they are
-        whole. ``"auto"``: numbers if it has fractions or several columns that are no indicator, else labels; with a warning
-        if it takes numbers for labels and most of these classes have one or two samples.
+        whole. ``"auto"``: numbers if it has fractions, several columns that are no indicator, or more than 20 distinct whole
+        numbers of which most occur once or twice, which a warning tells; else labels. ``task_`` says which.
     loss : {"squared", "l21"}, default="squared"
         ``"l21"`` counts the length of each sample's error instead of half its square, so that mislabelled and corrupted
         samples pull less; with the solvers ``"forward"`` and ``"swap"``, at a hundred times the cost or more.
@@ -159,6 +164,8 @@ class L20Selector(PathSelector):
         Zero with ``fit_intercept=False``.
     classes_ : array of shape (n_classes,)
         The labels in sorted order, if y holds labels.
+    task_ : {"classification", "regression"}
+        What y was taken for.
     certificate_ : Certificate
         With ``certify=True``: ``lower_bound``, ``upper_bound`` and ``gap`` of the objective for the features selected by
         ``fit``, and the features that are certainly in, or not in, the best selection of that size (at that ``alpha``);
@@ -223,6 +230,7 @@ class L20Selector(PathSelector):
         solver: str | Solver = DEFAULT_SOLVER,
         alpha: float | None = None,
         ridge: float | str = DEFAULT_RIDGE,
+        refit_ridge: float | None = None,
         scale: Scale = DEFAULT_SCALE,
         fit_intercept: bool = True,
         class_weight: dict[Any, float] | str | None = DEFAULT_CLASS_WEIGHT,
@@ -242,6 +250,7 @@ class L20Selector(PathSelector):
         self.solver = solver
         self.alpha = alpha
         self.ridge = ridge
+        self.refit_ridge = refit_ridge
         self.scale = scale
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
@@ -411,7 +420,7 @@ class L20Selector(PathSelector):
     def _encode(self, y: Array) -> Targets:
         targets = super()._encode(y)
         if self.task == "auto" and not self.needs_labels:
-            warn_of_numbers_as_labels(targets)
+            warn_of_numbers(y, targets)
         return targets
 
     def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
@@ -421,6 +430,7 @@ class L20Selector(PathSelector):
         """Pose the problem, walk the path and keep it, with what a refit of its features needs."""
         problem = yield from self._pose(X, targets)
         self.ridge_, self.scale_ = problem.relative_ridge, problem.design.scale_rule
+        self.task_: Task = "regression" if targets.classes is None else "classification"
         basis = problem.design.sample_weights.basis
         self.n_nuisances_ = 0 if basis is None else len(basis)
         self._is_explained = problem.is_explained
@@ -446,6 +456,9 @@ class L20Selector(PathSelector):
         k_max = min(k_max, path.n_selectable)
         yield Request(problem.design.matrix, "hold", path.support(k_max))
         self.path_ = path.with_refits(problem, k_max, value)
+        if targets.classes is None:
+            squares = problem.factor(path.support(k_max), with_ridge=False)
+            self._plain = PlainSquares(*squares, problem.design.mean_energy)
         if self.loss == "l21":  # for statistics of all samples
             problem = yield from problem.reweighted(bounded_weights(self.sample_weights_, targets.sample_weight))
         if self.certify:
@@ -559,7 +572,9 @@ class L20Selector(PathSelector):
         """
         from l20fs.estimators.models import L20Classifier
 
-        return L20Classifier(**clone(self).get_params(deep=False) | {"task": "auto"})
+        params = clone(self).get_params(deep=False) | {"task": "auto"}
+        params.pop("refit_ridge", None)  # of a regression
+        return L20Classifier(**params)
 
     def as_regressor(self) -> L20Regressor:
         """Return an unfitted regressor with the same parameters.
@@ -595,6 +610,8 @@ class L20Selector(PathSelector):
             check_choice("callback", self.callback, ("print",))
         check_flag("fit_intercept", self.fit_intercept)
         check_ridge(self.ridge)
+        if self.refit_ridge is not None:
+            check_number("refit_ridge", self.refit_ridge, minimum=0.0, strict=False)
         if self.alpha is not None:
             check_number("alpha", self.alpha, minimum=0.0)
         if self.max_features is not None:

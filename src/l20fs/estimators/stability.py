@@ -29,7 +29,7 @@ from l20fs.evaluation.resampling import plan_pairs
 from l20fs.evaluation.stability_index import Bound, Stability, expected_false, nogueira
 from l20fs.inputs.constraints import by_index
 from l20fs.inputs.devices import is_device_array
-from l20fs.inputs.targets import Targets, encode_targets, warn_of_numbers_as_labels
+from l20fs.inputs.targets import Targets, encode_targets, warn_of_numbers
 from l20fs.inputs.validation import check_choice, check_number, validate_device_input, validate_input
 from l20fs.typing import Array, Size
 
@@ -515,7 +515,7 @@ class StabilitySelector(BaseSelector):
             return encode_targets(y)
         targets = encode_targets(y, selector.task)
         if selector.task == "auto":
-            warn_of_numbers_as_labels(targets)
+            warn_of_numbers(y, targets)
         return targets
 
     def _warn_if_short(self) -> None:

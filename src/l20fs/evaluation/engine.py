@@ -20,9 +20,10 @@ from sklearn.base import clone
 
 from l20fs.design import Part, Walk, finish, share_samples
 from l20fs.design.samples import samples_of
+from l20fs.evaluation.choice import Errors
 from l20fs.evaluation.folds import Fold
-from l20fs.evaluation.metrics import Metric, Outputs
-from l20fs.evaluation.out_of_fold import OutOfFold
+from l20fs.evaluation.metrics import Metric
+from l20fs.evaluation.out_of_fold import OutOfFold, Truth
 from l20fs.evaluation.parallel import results_of, walks_of
 from l20fs.inputs.devices import Place, is_device_array
 from l20fs.inputs.names import NamedColumns
@@ -268,6 +269,15 @@ class Scores(NamedTuple):
     ranking: Array
     predictions: OutOfFold | None
 
+    def errors(self, metric: Metric | None, *, by_default: bool) -> Errors:
+        """Return the errors by which a size is chosen: those of predictions by default, else those of the scores."""
+        means = self.values.mean(axis=1).ravel()
+        if self.predictions is None or metric is None:
+            return Errors.of_unknown_scores(means)
+        if by_default and self.predictions.has_errors:
+            return self.predictions.errors()
+        return self.predictions.errors_by(metric, means)
+
 
 def score_sizes(
     selectors: Sequence[Any],
@@ -279,13 +289,13 @@ def score_sizes(
     on_path: Callable[[int], object],
     parts: Sequence[Parts] | None = None,
     metric: Metric | None = None,
-    truth: Outputs | None = None,
+    truth: Truth | None = None,
     **options: Any,
 ) -> Scores:
     """Score every size of every selector in every fold by one judge.
 
     ``options`` are those of :func:`evaluate`; ``on_path`` is called with the number of finished paths. With a ``metric`` the
-    judge predicts what it needs (:class:`~l20fs.evaluation.out_of_fold.Response`), and ``truth`` has the true targets.
+    judge predicts (:class:`~l20fs.evaluation.out_of_fold.Response`), and ``truth`` has what is to be predicted.
     """
     found: list[Judged] = []
     with closing(evaluate(selectors, samples, folds, sizes, {"score": judge}, parts=parts, **options)) as results:
@@ -305,7 +315,13 @@ def score_sizes(
         values = np.reshape(judgements, shape)
     else:
         weights = samples.score_params.get("sample_weight")
-        predictions = OutOfFold.of(judgements, truth, metric.needs, folds, None if weights is None else np.asarray(weights))
+        predictions = OutOfFold(
+            truth.values,
+            truth.shares,
+            folds,
+            None if weights is None else np.asarray(weights, dtype=np.float64),
+            [judgements[start : start + len(folds)] for start in range(0, len(judgements), len(folds))],
+        )
         values = predictions.scores(metric)
     return Scores(
         values,

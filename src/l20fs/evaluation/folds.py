@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
+from sklearn.utils import check_random_state
 
 from l20fs.design import Part
 from l20fs.evaluation.resampling import encode_groups
@@ -15,11 +16,18 @@ from l20fs.inputs.devices import is_dask, is_device_array
 from l20fs.inputs.targets import OneClassError
 from l20fs.typing import Array
 
-#: Default number of folds.
-N_FOLDS = 5
+#: Default number of folds, and how often they are drawn.
+N_FOLDS, N_REPEATS = 5, 4
 
 #: Way out of parts of samples that groups leave with one class.
 OTHER_GROUPS = "Samples of a group stay together: give groups with samples of several classes, or no groups."
+
+
+#: What is said where no folds can be made.
+TOO_FEW = (
+    "Cross-validation needs at least 2 samples of one class, or 4 samples with numbers, and at least 2 groups if groups are "
+    "given. Add samples or groups."
+)
 
 
 class Fold(NamedTuple):
@@ -29,28 +37,42 @@ class Fold(NamedTuple):
     test: Array
 
 
-def make_folds(cv: Any, X: Any, y: Array, groups: Any, *, classify: bool) -> list[Fold]:
-    """Split the samples as scikit-learn does; with groups, an integer number of folds keeps them together."""
+def make_folds(
+    cv: Any, X: Any, y: Array, groups: Any, *, classify: bool, n_repeats: int = N_REPEATS, seed: Any = 0, strict: bool = True
+) -> list[Fold]:
+    """Split the samples as scikit-learn does; folds by number are shuffled, and keep the samples of a group together.
+
+    ``cv=None`` is ``n_repeats`` times five folds, with as many as there are groups, or samples of the largest class, where
+    these are fewer. The repeats share one random stream, as those of scikit-learn's ``RepeatedStratifiedKFold``. Folds that
+    learn from one class alone are refused, or left out unless ``strict``, which also warns of classes that some folds lack.
+    """
+    groups = None if groups is None else encode_groups(groups, len(y))
     is_number = cv is None or isinstance(cv, numbers.Integral)
-    if groups is not None:
-        groups = encode_groups(groups, len(y))
-        n_splits, n_groups = 5 if cv is None else cv, int(groups.max()) + 1
-        if is_number and n_splits > n_groups:
-            raise ValueError(f"cv={cv} means {n_splits} folds, but there are {n_groups} groups. Use cv={n_groups} or less.")
-        if classify:
-            warn_of_lonely_classes(y, groups)
-        if is_number:
-            cv = (StratifiedGroupKFold if classify else GroupKFold)(int(n_splits))
-    splitter = check_cv(cv, y, classifier=classify)
+    if is_number and groups is not None:
+        n_groups = int(groups.max()) + 1
+        if cv is not None and cv > n_groups:
+            raise ValueError(f"cv={cv} means {cv} folds, but there are {n_groups} groups. Use cv={n_groups} or less.")
+    if classify and groups is not None and strict:
+        warn_of_lonely_classes(y, groups)
     is_in_blocks = is_dask(X) or (isinstance(X, Part) and X.is_in_blocks)
     is_here = not (is_in_blocks or is_device_array(X) or isinstance(X, Part))
     X = X if is_here else np.zeros((X.shape[0], 1))  # splitters look at the number of samples
-    if classify and is_number and groups is None:
-        warn_of_rare_classes(y, splitter.get_n_splits(X, y, groups))
+    if is_number:
+        n_splits = number_of_folds(y, groups, classify=classify) if cv is None else int(cv)
+        if n_splits < 2 and cv is None:
+            raise ValueError(TOO_FEW)
+        splitters = [_splitter(n_splits, groups is not None, classify, random) for random in _streams(cv, n_repeats, seed)]
+        if classify and groups is None and strict:
+            warn_of_rare_classes(y, n_splits)
+    else:
+        splitters = [check_cv(cv, y, classifier=classify)]
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
-        folds = [Fold(*split) for split in splitter.split(X, y, groups)]
-    if classify:
+        folds = [Fold(*split) for splitter in splitters for split in splitter.split(X, y, groups)]
+    folds = [fold for fold in folds if len(fold.test) or not is_number]  # of uneven groups some get none
+    if classify and not strict:
+        folds = [fold for fold in folds if (y[fold.train] != y[fold.train][:1]).any()]
+    elif classify:
         instead = f"Use cv={max(2, len(folds))}, which takes the same share of every class into each fold."
         refuse_one_class(folds, y, instead if groups is None else OTHER_GROUPS)
     # Blocks are read from the first to the last, and the order of the samples changes no score.
@@ -102,63 +124,28 @@ def warn_of_lonely_classes(y: Array, groups: Array) -> None:
         )
 
 
-def number_of_folds(y: Any, groups: Any = None) -> int:
-    """Return the number of folds, at most five and at most the size of the smallest class and the number of groups.
+def _streams(cv: Any, n_repeats: int, seed: Any) -> list[Any]:
+    """Return the source of random numbers of each repeat."""
+    return [seed] if cv is not None else [check_random_state(seed)] * n_repeats
+
+
+def _splitter(n_splits: int, has_groups: bool, classify: bool, random: Any) -> Any:
+    kinds = (StratifiedGroupKFold, GroupKFold) if has_groups else (StratifiedKFold, KFold)
+    return kinds[0 if classify else 1](n_splits, shuffle=True, random_state=random)
+
+
+def number_of_folds(y: Array, groups: Any = None, *, classify: bool = True, most: int = N_FOLDS) -> int:
+    """Return the number of folds by default: five, or as many as there are groups, or samples of the largest class.
+
+    Numbers have at least two samples in each.
 
     Examples
     --------
-    >>> number_of_folds(["a"] * 9 + ["b"] * 3)
-    3
+    >>> number_of_folds(["a"] * 9 + ["b"]), number_of_folds(["a", "a", "a", "b"]), number_of_folds(range(7), classify=False)
+    (5, 3, 3)
     """
-    limits = [N_FOLDS, int(np.unique(np.asarray(y), return_counts=True)[1].min())]
+    y = np.asarray(y)
+    limits = [most, int(np.unique(y, return_counts=True)[1].max()) if classify else len(y) // 2]
     if groups is not None:
         limits.append(len(np.unique(np.asarray(groups))))
     return min(limits)
-
-
-def make_stratified_folds(y: Any, groups: Any = None, *, seed: int = 0) -> list[Fold]:
-    """Split the samples into :func:`number_of_folds` parts with all classes in each; samples of a group stay together."""
-    y = np.asarray(y)
-    n_splits = number_of_folds(y, groups)
-    if n_splits < 2:
-        raise ValueError(
-            "Cross-validation needs at least 2 samples of every class, and at least 2 groups if groups are given. Add "
-            "samples or groups."
-        )
-    samples = np.zeros((len(y), 1))
-    if groups is None:
-        splits = StratifiedKFold(n_splits, shuffle=True, random_state=seed).split(samples, y)
-    else:
-        codes = encode_groups(groups, len(y))
-        splits = StratifiedGroupKFold(n_splits, shuffle=True, random_state=seed).split(samples, y, codes)
-    folds = [Fold(train, test) for train, test in splits if len(test)]
-    refuse_one_class(folds, y, OTHER_GROUPS)
-    return folds
-
-
-def number_of_shuffled_folds(n_samples: int, groups: Any = None) -> int:
-    """Return the number of folds without classes, at most five, with at least two samples and one group in each.
-
-    Examples
-    --------
-    >>> number_of_shuffled_folds(100), number_of_shuffled_folds(7), number_of_shuffled_folds(100, [0, 1] * 50)
-    (5, 3, 2)
-    """
-    n_groups = N_FOLDS if groups is None else len(np.unique(np.asarray(groups)))
-    return min(N_FOLDS, n_samples // 2, n_groups)
-
-
-def make_shuffled_folds(n_samples: int, groups: Any = None, *, seed: int = 0) -> list[Fold]:
-    """Split the samples into :func:`number_of_shuffled_folds` random parts; samples of a group stay together."""
-    n_splits = number_of_shuffled_folds(n_samples, groups)
-    if n_splits < 2:
-        raise ValueError(
-            "Cross-validation needs at least 4 samples, and at least 2 groups if groups are given. Add samples or groups."
-        )
-    samples = np.zeros((n_samples, 1))
-    if groups is None:
-        splits = KFold(n_splits, shuffle=True, random_state=seed).split(samples)
-    else:
-        codes = encode_groups(groups, n_samples)
-        splits = GroupKFold(n_splits, shuffle=True, random_state=seed).split(samples, groups=codes)
-    return [Fold(train, test) for train, test in splits]

@@ -172,10 +172,15 @@ def log_loss(outputs: Outputs, weights: Array) -> Array:
 
 def brier(outputs: Outputs, weights: Array) -> Array:
     """Return the mean squared error of the probabilities, summed over classes; of two classes, that of the second."""
-    assert outputs.probabilities is not None
-    errors = outputs.probabilities - np.eye(outputs.n_classes)[outputs.truth][:, None, :]
-    total = np.square(errors).sum(axis=2)
+    total = squared_errors(outputs)
     return weighted_mean(total / 2.0 if outputs.n_classes == 2 else total, weights)
+
+
+def squared_errors(outputs: Outputs) -> Array:
+    """Return the squared errors of the probabilities, summed over classes, (n_samples, n_settings)."""
+    assert outputs.probabilities is not None
+    is_truth = np.eye(outputs.n_classes)[outputs.truth][:, None, :]
+    return np.asarray(np.square(outputs.probabilities - is_truth).sum(axis=2))
 
 
 def r2(outputs: Outputs, weights: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -63,7 +64,7 @@ class Preprocessing:
         while isinstance(first, Pipeline):
             first = next((step for _, step in first.steps if step not in (None, "passthrough")), None)
         if hasattr(first, "get_params") and not isinstance(first, type):
-            tags.input_tags.allow_nan = get_tags(first).input_tags.allow_nan
+            tags.input_tags.allow_nan = get_tags(first).input_tags.allow_nan and _fills_gaps(self.transformer)
             tags.input_tags.sparse &= get_tags(self.transformer).input_tags.sparse
         return tags
 
@@ -108,6 +109,18 @@ class Preprocessing:
         values = values_of(X, fitted, names)
         check_consistent_length(values, samples.y)
         return fitted, replace(samples, X=values, names=names)
+
+
+def _fills_gaps(transformer: Any) -> bool:
+    """Return whether a transformer makes finite numbers of a small table with gaps: a scaler takes and leaves them."""
+    X = np.array([[0.0, 1.0], [np.nan, 2.0], [1.0, np.nan], [2.0, 0.0]])
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = clone(transformer).fit_transform(X, np.array([0, 1, 0, 1]))
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        return False
+    return bool(np.isfinite(found.data if sp.issparse(found) else np.asarray(found, dtype=np.float64)).all())
 
 
 def validate_before(estimator: Any, X: Any, y: Any) -> tuple[Any, Array]:

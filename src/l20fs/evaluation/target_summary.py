@@ -8,13 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from l20fs.evaluation.folds import (
-    Fold,
-    make_shuffled_folds,
-    make_stratified_folds,
-    number_of_folds,
-    number_of_shuffled_folds,
-)
+from l20fs.evaluation.folds import N_REPEATS, Fold, make_folds, number_of_folds
 from l20fs.evaluation.metrics import IMBALANCE, METRICS, Metric, Outputs
 from l20fs.typing import Array
 
@@ -111,9 +105,10 @@ class Classes:
         """Return the number of folds of a cross-validation; less than 2 if there can be none."""
         return number_of_folds(self.codes, groups)
 
-    def folds(self, groups: Any = None, *, seed: int = 0) -> list[Fold]:
+    def folds(self, groups: Any = None, *, seed: int = 0, n_repeats: int = N_REPEATS) -> list[Fold]:
         """Split the samples into parts with all classes in each."""
-        return make_stratified_folds(self.labels[self.codes], groups, seed=seed)
+        y = self.labels[self.codes]
+        return make_folds(None, np.zeros((len(y), 1)), y, groups, classify=True, n_repeats=n_repeats, seed=seed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,11 +140,12 @@ class Numbers:
 
     def n_folds(self, groups: Any = None) -> int:
         """Return the number of folds of a cross-validation; less than 2 if there can be none."""
-        return number_of_shuffled_folds(len(self.truth), groups)
+        return number_of_folds(self.truth, groups, classify=False)
 
-    def folds(self, groups: Any = None, *, seed: int = 0) -> list[Fold]:
+    def folds(self, groups: Any = None, *, seed: int = 0, n_repeats: int = N_REPEATS) -> list[Fold]:
         """Split the samples into random parts."""
-        return make_shuffled_folds(len(self.truth), groups, seed=seed)
+        X = np.zeros((len(self.truth), 1))
+        return make_folds(None, X, self.truth, groups, classify=False, n_repeats=n_repeats, seed=seed)
 
 
 #: Either kind of target.

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from l20fs.evaluation.corrected_score import Estimate, Z, fixed_score, mean_score, wilson
 from l20fs.evaluation.folds import Fold
 from l20fs.evaluation.metrics import METRICS, Metric, Outputs
+from l20fs.evaluation.quoted_score import Estimate, Z, mean_score, score_of_samples, wilson
 from l20fs.prediction.calibration import fit_slopes
 from l20fs.typing import Array
 
@@ -320,7 +320,7 @@ def _score(outputs: Outputs, metric: Metric, folds: Sequence[Fold] | None) -> Es
     n = len(outputs.truth)
     if not n or not np.isfinite(metric.formula(outputs, np.ones((1, n)))).all():
         return None
-    score = fixed_score(outputs, metric, 0, folds=folds)
+    score = score_of_samples(outputs, metric, folds)
     return score if np.isfinite(score).all() else None
 
 

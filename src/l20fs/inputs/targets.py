@@ -18,6 +18,9 @@ from l20fs.typing import Array, Task
 LARGEST_CLASS_WEIGHT = 1e15
 
 
+#: More distinct whole numbers than this, most of which occur once or twice, are no labels.
+MOST_LABELS = 20
+
 #: Larger numbers in float64 are whole by rounding, which makes no labels of them.
 LARGEST_WHOLE = 2.0**53
 
@@ -52,11 +55,12 @@ class OneClassError(ValueError):
         return type(self), self._made_of
 
 
-def encode_targets(y: Array, task: Task = "auto", *, fit_intercept: bool = True) -> Targets:
+def encode_targets(y: Array, task: Task = "auto", *, fit_intercept: bool = True, needs_labels: bool = False) -> Targets:
     """Encode validated targets: labels one-hot in sorted order, indicators and numbers unchanged.
 
     ``"auto"`` goes by ``sklearn.utils.multiclass.type_of_target``: whole numbers in one column are labels, fractions and
-    several columns that are no label indicator are numbers; so are floats beyond 2**53, which are whole by rounding.
+    several columns that are no label indicator are numbers; so are floats beyond 2**53, which are whole by rounding, and
+    more than 20 distinct whole numbers of which most occur once or twice, unless something ``needs_labels``.
     ``"classification"`` takes fractions for labels too, ``"regression"`` takes all for numbers.
 
     Examples
@@ -72,7 +76,8 @@ def encode_targets(y: Array, task: Task = "auto", *, fit_intercept: bool = True)
         y = column_or_1d(y, warn=True)
     if task == "regression":
         return numeric_targets(y, for_labels="task='classification'", fit_intercept=fit_intercept)
-    if task == "auto" and y.dtype.kind == "f" and np.abs(y).max(initial=0.0) > LARGEST_WHOLE:
+    is_large = y.dtype.kind == "f" and np.abs(y).max(initial=0.0) > LARGEST_WHOLE
+    if task == "auto" and (is_large or (not needs_labels and are_counted_once(y))):
         return numeric_targets(y, for_labels="task='classification'", fit_intercept=fit_intercept)
     if y.ndim == 1 and y.dtype.kind in "biuU":  # labels, of which scikit-learn warns if they hardly repeat
         targets = _one_hot(y)
@@ -86,6 +91,11 @@ def encode_targets(y: Array, task: Task = "auto", *, fit_intercept: bool = True)
             f"y has labels that cannot be compared ({error}). Drop samples without a label and use one type of label, "
             "for example y.astype(str)."
         ) from error
+    if kind == "multiclass-multioutput" and y.dtype.kind in "iu" and task == "auto" and not needs_labels:
+        raise ValueError(
+            f"y has {y.shape[1]} columns of whole numbers that are no label indicator, which is 0 or 1 everywhere. Give one "
+            "label per sample, or use task='regression' if they are numbers."
+        )
     if kind in ("binary", "multiclass") or (kind == "continuous" and task == "classification"):
         return _one_hot(y)
     if kind != "multilabel-indicator" and task == "classification":
@@ -104,17 +114,38 @@ def _one_hot(y: Array) -> Targets:
     return Targets(np.eye(len(classes))[codes], classes, codes)
 
 
-def warn_of_numbers_as_labels(targets: Targets) -> None:
-    """Warn if ``"auto"`` took numbers for labels and most of more than two classes have one or two samples.
+def are_counted_once(y: Array) -> bool:
+    """Return whether y has more than 20 distinct whole numbers of which most occur once or twice, as a measurement has.
+
+    Examples
+    --------
+    >>> are_counted_once(np.arange(21)), are_counted_once(np.arange(20)), are_counted_once(np.repeat(np.arange(30), 3))
+    (True, False, False)
+    """
+    if y.ndim != 1 or y.dtype.kind not in "iuf" or not ((np.abs(y) <= LARGEST_WHOLE) & (y == np.floor(y))).all():
+        return False
+    sizes = np.unique(y, return_counts=True)[1]
+    return bool(len(sizes) > MOST_LABELS and 2 * np.count_nonzero(sizes <= 2) > len(sizes))
+
+
+def warn_of_numbers(y: Array, targets: Targets) -> None:
+    """Warn of what ``"auto"`` took whole numbers for, where that is in doubt: numbers, or classes of one or two samples.
 
     Examples
     --------
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
-    ...     warn_of_numbers_as_labels(encode_targets(np.array([151, 75, 141, 206, 135])))
+    ...     warn_of_numbers(y := np.array([151, 75, 141, 206, 135]), encode_targets(y))
     >>> len(caught)
     1
     """
+    if targets.classes is None and are_counted_once(y):
+        warnings.warn(
+            f"y holds {len(np.unique(y))} distinct whole numbers, most of them once or twice, and is taken for numbers to "
+            "predict. Use task='classification' if they are labels, or task='regression' to say so.",
+            UserWarning,
+            stacklevel=7,  # the caller of fit
+        )
     if targets.codes is None or targets.classes is None or targets.classes.dtype.kind not in "iuf":
         return
     sizes = np.bincount(targets.codes)

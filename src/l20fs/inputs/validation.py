@@ -147,7 +147,9 @@ def refuse_odd_targets(y: Any) -> None:
         if n_missing:
             raise ValueError(f"y has {n_missing} missing values (NaN). Drop these samples, or label them.")
     array: Any = np.asarray(y if y is not None else [])
-    if array.ndim == 2 and array.shape[1] > 1 and array.dtype.kind in "OUSMm":
+    if array.dtype.kind in "Mm":
+        raise ValueError("y holds dates or times. Give labels, or numbers such as the days since the first one.")
+    if array.ndim == 2 and array.shape[1] > 1 and array.dtype.kind in "OUS":
         raise ValueError("y has several columns that are not numbers. Give one column of labels, or numbers.")
 
 

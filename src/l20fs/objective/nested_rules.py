@@ -111,6 +111,31 @@ class NestedSquares(NamedTuple):
         return np.empty((len(self.ends), n_lines, self.sides.shape[1]))
 
 
+class PlainSquares(NamedTuple):
+    """Triangle and right-hand sides of least squares without a ridge term, and the mean energy of a feature.
+
+    Examples
+    --------
+    >>> plain = PlainSquares(np.array([[2.0]]), np.array([[4.0]]), mean_energy=6.0)
+    >>> triangle, sides = plain.with_ridge(2.0)
+    >>> (sides / triangle).round(6)  # 2 * 4 / (4 + 12)
+    array([[0.5]])
+    """
+
+    triangle: Array
+    sides: Array
+    mean_energy: float
+
+    def with_ridge(self, ridge: float) -> tuple[Array, Array]:
+        """Return triangle and right-hand sides with a ridge term of a strength relative to the mean energy."""
+        if not ridge:
+            return self.triangle, self.sides
+        n_rows, n_targets = self.triangle.shape[1], self.sides.shape[1]
+        below = np.sqrt(ridge * self.mean_energy) * np.eye(n_rows, n_rows + n_targets)
+        found = np.asarray(np.linalg.qr(np.vstack([np.hstack([self.triangle, self.sides]), below]), mode="r"))
+        return found[:n_rows, :n_rows], found[:n_rows, n_rows:]
+
+
 def _inverse(triangle: Array) -> Array:
     """Return the inverse of the largest leading block of a triangle in which columns are clearly independent."""
     corners = np.abs(np.diagonal(triangle))

@@ -125,12 +125,12 @@ class Problem:
         """Return ``Y~' X~`` and ``X~' X~`` of a few features."""
         return self.products_among(rows, self.targets.T)
 
-    def factor(self, rows: Array) -> tuple[Array, Array]:
+    def factor(self, rows: Array, *, with_ridge: bool = True) -> tuple[Array, Array]:
         """Return a triangle R and right-hand sides B for least squares on ``rows[:k]`` for every k.
 
         ``min_W ||X~_k W - Y~||^2 + mu ||W||^2`` has the solution of ``R[:, :k] W = B``.
         """
-        return self._factor(rows, self.ridge)
+        return self._factor(rows, self.ridge if with_ridge else 0.0)
 
     def _factor(self, rows: Array, ridge: float) -> tuple[Array, Array]:
         n_rows = len(rows)

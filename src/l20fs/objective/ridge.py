@@ -14,6 +14,9 @@ from l20fs.inputs.validation import check_number
 #: Value of ``ridge="auto"`` with far more features than samples; docs/defaults.md has the measurements.
 RIDGE_FOR_LABELS, RIDGE_FOR_NUMBERS = 3.0, 1.0
 
+#: Largest value of it for numbers.
+MOST_FOR_NUMBERS = 0.1
+
 #: Features per sample at which it has half that value.
 HALFWAY = 10.0
 
@@ -21,9 +24,9 @@ HALFWAY = 10.0
 def auto_ridge(n_features: int, n_samples: float, *, for_labels: bool) -> float:
     r"""Return the strength of the ridge term for ``ridge="auto"``.
 
-    It is :math:`3 q / (q + 10)` for labels and :math:`q / (q + 10)` for numbers, with q the number of features per sample:
-    weak on tall tables, where many samples separate correlated features, strong on wide ones. docs/defaults.md has the
-    measurements.
+    It is :math:`3 q / (q + 10)` for labels and :math:`q / (q + 10)`, at most 0.1, for numbers, with q the number of features
+    per sample: weak on tall tables, where many samples separate correlated features, strong on wide ones. docs/defaults.md
+    has the measurements.
 
     Parameters
     ----------
@@ -40,7 +43,8 @@ def auto_ridge(n_features: int, n_samples: float, *, for_labels: bool) -> float:
     (0.02970297029702971, 2.727272727272727, 0.009900990099009901)
     """
     per_sample = n_features / n_samples
-    return (RIDGE_FOR_LABELS if for_labels else RIDGE_FOR_NUMBERS) * per_sample / (per_sample + HALFWAY)
+    strength = (RIDGE_FOR_LABELS if for_labels else RIDGE_FOR_NUMBERS) * per_sample / (per_sample + HALFWAY)
+    return strength if for_labels else min(strength, MOST_FOR_NUMBERS)
 
 
 def ridge_on(ridge: float | str, targets: Targets, design: Design) -> float:

@@ -662,7 +662,9 @@ class SolutionPath:
         loss = self.refit_losses[len(rows)] if len(self.refit_losses) else self._loss_on(np.arange(len(rows)))
         return Refit(coef, self.y_mean - coef @ self.x_mean, float(loss))
 
-    def nested_refits(self, ends: Array, scatter: ClassScatter | None = None) -> NestedRules:
+    def nested_refits(
+        self, ends: Array, scatter: ClassScatter | None = None, equations: tuple[Array, Array] | None = None
+    ) -> NestedRules:
         """Solve least squares on several numbers of the best features at once.
 
         Parameters
@@ -671,6 +673,8 @@ class SolutionPath:
             Numbers of features, ascending; of units, see :meth:`support`.
         scatter : ClassScatter, optional
             Class means and scatter of these features, for a rule that scores classes.
+        equations : tuple of two arrays, optional
+            Triangle and right-hand sides with another ridge term, in place of ``refit_triangle`` and ``refit_targets``.
 
         Returns
         -------
@@ -684,7 +688,8 @@ class SolutionPath:
         """
         n_rows = int(max(ends, default=0))
         rows = self._refitted(self._n_units_in(n_rows), "refit") if n_rows else np.arange(0)
-        squares = NestedSquares.of(self.refit_triangle, self.refit_targets / self.y_scale, ends)
+        triangle, sides = (self.refit_triangle, self.refit_targets) if equations is None else equations
+        squares = NestedSquares.of(triangle, sides / self.y_scale, ends)
         return NestedRules(rows, squares, self.x_mean[rows], self.x_scale[rows], self.y_mean, scatter)
 
     def _refitted(self, k: int, method: str) -> Array:

@@ -68,8 +68,8 @@ class ScoreCurveDisplay:
         Curves of the other ridge parameters, if they are drawn.
     chosen_ : Line2D or None
         Vertical line at the chosen number of features or lambda.
-    best_, rule_ : Line2D
-        Highest score of all ridge parameters, and the line one standard error below it.
+    best_ : Line2D
+        Highest score of all ridge parameters.
     ax_ : Axes
         Axes of the plot.
     figure_ : Figure
@@ -88,7 +88,6 @@ class ScoreCurveDisplay:
     other_lines_: dict[float, Line2D]
     chosen_: Line2D | None
     best_: Line2D
-    rule_: Line2D
     ax_: Axes
     figure_: Figure | SubFigure
 
@@ -207,20 +206,17 @@ class ScoreCurveDisplay:
         return self
 
     def _mark_best(self, ax: Axes) -> None:
-        """Mark the highest score of all ridge parameters, and the line one standard error below."""
+        """Mark the highest score of all ridge parameters."""
         # A larger lambda leaves fewer features.
         sparsity = {
             "n_features": -self._places if self.n_features is None else self._places,
             "alpha": np.zeros(len(self.mean)),
         }
-        scores = {"mean_test_score": self.mean, "standard_error": self.error, "ridge": self.ridge}
-        best = choose(sparsity | scores, "best")
+        best = choose(sparsity | {"error": -self.mean, "skill": np.ones(len(self.mean)), "ridge": self.ridge}, "best")
         text = f"highest: {self._text(self._places[best])}"
         if self.ridge[best] != self.chosen_ridge:
             text += f", ridge {self.ridge[best]:g}"
         self.best_ = ax.plot(self._places[best], self.mean[best], "o", mfc="none", mec=GREY, ms=9, label=text)[0]
-        level = self.mean[best] - self.error[best]
-        self.rule_ = ax.axhline(level, color=GREY, lw=0.8, ls=":", label="one standard error below")
 
     def _draw_others(self, ax: Axes) -> None:
         others = [ridge for ridge in np.unique(self.ridge).tolist() if ridge != self.chosen_ridge]

@@ -2,30 +2,32 @@ r"""Probabilities of classes from the values of a linear rule.
 
 A rule scores the classes. Its scores rank them well, but on the samples of the fit they are overconfident: the rule
 has seen the labels. Temperature scaling (Guo et al. 2017) multiplies all scores by one slope t, so that the softmax of
-the scores describes samples that the rule has *not* seen. Some samples are harder than others, though, and one slope for all
+the scores describes samples that the rule has *not* seen. The logarithms of the class shares of the samples stay beside them
+in full: scores that say nothing (t = 0) leave the shares. Some samples are harder than others, though, and one slope for all
 is overconfident about the hard ones or underconfident about the rest. Hence the probabilities are
 
-.. math:: p = (1 - d)\, \mathrm{softmax}(t \cdot \text{scores}) + d\, \mathrm{softmax}(t \cdot \text{scores} / 4)
+.. math:: p = (1 - d)\, \mathrm{softmax}(z) + d\, \mathrm{softmax}(z / 4), \qquad z = t\, (v - \log q) + \log \pi,
 
-with a second number, the doubt d: the share of samples whose scores count a quarter. Slope and doubt
-minimise the log loss of scores that a cross-validation, or leaving out one sample, gives. The class of the largest
-probability is the one that the rule predicts, whatever they are.
+of the values v, with the class shares :math:`\pi` of the samples in place of those, q, that the rule decides with: equal
+ones where ``class_weight`` is balanced. The second number, the doubt d, is the share of samples whose scores count a
+quarter. Slope and doubt minimise the log loss of scores that a cross-validation gives. The rule decides with q: where
+classes are of unequal sizes, the class of the largest probability may be another one.
 
 Scores that separate all samples would give an infinite t. As Platt (1999) does, the labels are therefore not believed
-entirely: one further sample, whose class is unknown, is added to the n at hand; five, where the features were selected with
-the labels of the samples that are left out (docs/probabilities.md has the measurements).
+entirely: one further sample, whose class is unknown, is added to the n at hand.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from l20fs.typing import Array
 
-#: Samples of unknown class that are added to those at hand, and the same if the features were selected with their labels.
-UNKNOWN_SAMPLES, UNKNOWN_IF_SELECTED = 1.0, 5.0
+#: Samples of unknown class that are added to those at hand.
+UNKNOWN_SAMPLES = 1.0
 
 #: One slope is known well enough from so many samples.
 MOST_SAMPLES = 2000
@@ -51,24 +53,56 @@ MOST_STEPS, SLOPE_TOLERANCE, DOUBT_TOLERANCE = 100, 1e-10, 1e-9
 SHORT_STEP = 1e-6
 
 
-class Calibration(NamedTuple):
-    """Calibration of the values of a rule: ``(1 - doubt) softmax(slope * values) + doubt softmax(slope * values / 4)``.
+class Shares(NamedTuple):
+    """Shares of the classes among the samples, and those that a rule decides with, (n_classes,) each.
 
-    The one value of a rule for two classes stands for minus and plus half of it.
+    Examples
+    --------
+    >>> Shares(np.array([0.75, 0.25]), np.array([0.5, 0.5])).offset(2.0).round(2)
+    array([1.1, 0. ])
+    """
+
+    of_sample: Array
+    of_rule: Array
+
+    @property
+    def logs(self) -> tuple[Array, Array]:
+        """Their logarithms; of a class without a share, which no rule knows, zero."""
+        with np.errstate(divide="ignore"):
+            sample, rule = np.log(self.of_sample), np.log(self.of_rule)
+        is_known = np.isfinite(sample) & np.isfinite(rule)
+        return np.where(is_known, sample, 0.0), np.where(is_known, rule, 0.0)
+
+    def offset(self, slope: float) -> Array:
+        """Return what is added to values times a slope, up to a constant."""
+        sample, rule = self.logs
+        offset = sample - slope * rule
+        return offset - offset[-1]
+
+
+class Calibration(NamedTuple):
+    """Calibration of the values of a rule: ``(1 - doubt) softmax(z) + doubt softmax(z / 4)``, z = slope * values + offset.
+
+    The one value of a rule for two classes stands for minus and plus half of it. ``offset`` (n_classes,) is that of
+    :class:`Shares`, empty for none.
 
     Examples
     --------
     >>> Calibration(2.0).probabilities(np.array([[0.0], [1.0]])).round(3)
     array([[0.5  , 0.5  ],
            [0.119, 0.881]])
+    >>> Calibration(0.0, 0.0, (1.0, 0.0)).probabilities(np.array([[5.0]])).round(3)
+    array([[0.731, 0.269]])
     """
 
     slope: float
     doubt: float = 0.0
+    offset: Sequence[float] | Array = ()
 
     def probabilities(self, values: Array) -> Array:
         """Return the probability of each class, (n_samples, n_classes)."""
-        return blurred(scaled_scores(self.slope, per_class(values)), self.doubt)
+        scores = scaled_scores(self.slope, per_class(values))
+        return blurred(scores + np.asarray(self.offset) if len(self.offset) else scores, self.doubt)
 
 
 def blurred(scores: Array, doubt: float) -> Array:
@@ -114,39 +148,45 @@ def evenly_spaced(n_samples: int) -> slice:
 class Labelled(NamedTuple):
     """Scores of rules, (n_rules, n_samples, n_classes), that know nothing of the true classes, and these.
 
-    ``scores`` are finite, ``logits`` minus infinity for classes that a rule does not know, else the scores less the largest
-    of the sample. ``belief`` (n_rules, n_samples, n_classes) has the weight of the sample in the true class, but for the
-    samples of unknown class.
+    ``scores`` are finite, ``logits`` minus infinity for classes that a rule does not know. ``base`` (n_classes,) is added to
+    the logits times the slope. ``belief`` (n_rules, n_samples, n_classes) has the weight of the sample in the true class,
+    but for the samples of unknown class.
     """
 
     scores: Array
     logits: Array
     belief: Array
+    base: Array
 
     @classmethod
-    def of(cls, values: Array, codes: Array, weights: Array | None, n_unknown: float) -> Labelled:
+    def of(cls, values: Array, codes: Array, weights: Array | None, n_unknown: float, shares: Shares | None) -> Labelled:
         """Arrange values of rules; samples of a class that a rule does not know do not count for it."""
-        scores = per_class(values)
+        scores, base = per_class(values), np.zeros(per_class(values[:1, :1]).shape[2])
+        if shares is not None:
+            base, of_rule = shares.logs
+            scores = scores - of_rule
         is_known = np.isfinite(scores)
         is_own = np.arange(scores.shape[2]) == codes[:, None]
         counts = np.ones(len(codes)) if weights is None else weights
         counts = counts * (is_known & is_own).any(axis=2)
         totals = counts.sum(axis=1)[:, None, None]
         doubt = n_unknown / (totals + n_unknown)
-        belief = counts[:, :, None] * ((1.0 - doubt) * is_own + doubt * is_known / is_known.sum(axis=2, keepdims=True))
+        unknown = is_known * np.exp(base)
+        belief = counts[:, :, None] * ((1.0 - doubt) * is_own + doubt * unknown / unknown.sum(axis=2, keepdims=True))
         logits = np.where(is_known, scores, -np.inf)
-        return cls(np.where(is_known, scores, 0.0), logits - logits.max(axis=2, keepdims=True), belief)
+        return cls(np.where(is_known, scores, 0.0), logits - logits.max(axis=2, keepdims=True), belief, base)
 
     def thinned(self) -> tuple[Array, Labelled]:
         """Return a few of the rules, evenly spaced, and their scores at a few of the samples."""
         n_rules, n_samples = self.scores.shape[:2]
         rules = np.unique(np.linspace(0, n_rules - 1, MOST_RULES).astype(np.intp))
         samples = np.unique(np.linspace(0, n_samples - 1, MOST_DECIDING).astype(np.intp))
-        return rules, Labelled(*(part[np.ix_(rules, samples)] for part in self))
+        few = [part[np.ix_(rules, samples)] for part in (self.scores, self.logits, self.belief)]
+        return rules, Labelled(few[0], few[1], few[2], self.base)
 
 
 def fit_calibrations(
-    values: Array, codes: Array, weights: Array | None = None, *, n_unknown: float = UNKNOWN_SAMPLES
+    values: Array, codes: Array, weights: Array | None = None, shares: Shares | None = None
 ) -> tuple[Array, float]:
     """Return the slope of each of several rules, and the doubt, which they share.
 
@@ -162,7 +202,7 @@ def fit_calibrations(
     >>> slopes.round(2), fit_slopes(values[None], codes).round(2), round(doubt, 2)
     (array([2.2]), array([1.1]), 0.28)
     """
-    sample = Labelled.of(values, codes, weights, n_unknown)
+    sample = Labelled.of(values, codes, weights, UNKNOWN_SAMPLES, shares)
     slopes = _solve(sample)
     rules, few = sample.thinned()
     found, doubt = [], MOST_DOUBT / 2.0
@@ -177,7 +217,7 @@ def _best_doubt(sample: Labelled, slopes: Array, near: float) -> tuple[float, fl
     """Return the smallest log loss over all doubts, and the doubt that has it, searched for from a doubt that is near."""
     counted = sample.belief > 0.0
     belief = sample.belief[counted]
-    scores = scaled_scores(slopes[:, None, None], sample.logits)
+    scores = scaled_scores(slopes[:, None, None], sample.logits) + sample.base
     sharp, soft = (softmax(each)[counted] + LEAST_PROBABILITY for each in (scores, SOFT_FACTOR * scores))
     change = soft - sharp
 
@@ -226,7 +266,7 @@ def fit_slopes(values: Array, codes: Array, weights: Array | None = None, *, n_u
     >>> fit_slopes(values, np.array([1, 1, 0, 0])).round(2)
     array([1.21, 0.21])
     """
-    return _solve(Labelled.of(values, codes, weights, n_unknown))
+    return _solve(Labelled.of(values, codes, weights, n_unknown, None))
 
 
 def _solve(sample: Labelled) -> Array:
@@ -240,12 +280,13 @@ def _solve(sample: Labelled) -> Array:
     slope = 1.0 / np.where(spread > 0.0, spread, 1.0)
     # Sums over the classes are many times as fast along the first axis.
     logits, scores = (np.ascontiguousarray(each.transpose(2, 0, 1)) for each in (sample.logits, sample.scores))
-    active = np.flatnonzero(_derivatives(LEAST_SLOPE * slope, logits, scores, aim, counts)[0] < 0.0)
+    base = sample.base[:, None, None]
+    active = np.flatnonzero(_derivatives(LEAST_SLOPE * slope, logits, scores, base, aim, counts)[0] < 0.0)
     found = LEAST_SLOPE * slope
     slope, low, high = slope[active], np.zeros(len(active)), np.full(len(active), np.inf)
     logits, scores, aim, counts = logits[:, active], scores[:, active], aim[active], counts[active]
     for _ in range(MOST_STEPS):
-        excess, bend = _derivatives(slope, logits, scores, aim, counts)
+        excess, bend = _derivatives(slope, logits, scores, base, aim, counts)
         low, high = np.where(excess > 0.0, low, slope), np.where(excess > 0.0, slope, high)
         with np.errstate(divide="ignore", invalid="ignore"):
             step = slope - excess / bend
@@ -265,12 +306,13 @@ def _solve(sample: Labelled) -> Array:
     return found
 
 
-def _derivatives(slope: Array, logits: Array, scores: Array, aim: Array, counts: Array) -> tuple[Array, Array]:
+def _derivatives(slope: Array, logits: Array, scores: Array, base: Array, aim: Array, counts: Array) -> tuple[Array, Array]:
     """Return the first two derivatives of the log loss of each rule; the largest of the ``logits`` of a sample is 0.
 
     ``logits`` and ``scores`` have the classes first, (n_classes, n_rules, n_samples).
     """
     powers = slope[:, None] * logits
+    powers += base
     np.exp(powers, out=powers)
     totals = powers.sum(axis=0)
     powers *= scores
@@ -285,16 +327,20 @@ class Calibrations(NamedTuple):
 
     Examples
     --------
-    >>> Calibrations(np.array([1, 3]), np.array([1.0, 4.0]), 0.1).at(2)
-    Calibration(slope=2.0, doubt=0.1)
+    >>> equal = Shares(np.array([0.5, 0.5]), np.array([0.5, 0.5]))
+    >>> Calibrations(np.array([1, 3]), np.array([1.0, 4.0]), 0.1, equal).at(2)[:2]
+    (2.0, 0.1)
     """
 
     sizes: Array
     slopes: Array
     doubt: float
+    shares: Shares
 
     @classmethod
-    def of_folds(cls, sizes: Array, values: Array, codes: Array, gain: float, weights: Array | None = None) -> Calibrations:
+    def of_folds(
+        cls, sizes: Array, values: Array, codes: Array, gain: float, shares: Shares, weights: Array | None = None
+    ) -> Calibrations:
         """Return the calibrations by values of the rules of folds at their test samples, (n_samples, n_sizes, n_values).
 
         ``gain`` is the number of all samples per sample of a fold's training part: a rule learned from more samples may be
@@ -302,37 +348,50 @@ class Calibrations(NamedTuple):
         """
         chosen = evenly_spaced(len(codes))
         of_rules = values[chosen].astype(np.float64, copy=False).swapaxes(0, 1)
-        slopes, doubt = fit_calibrations(of_rules, codes[chosen], None if weights is None else weights[chosen])
-        return cls(sizes, gain * slopes, doubt)
+        slopes, doubt = fit_calibrations(of_rules, codes[chosen], None if weights is None else weights[chosen], shares)
+        return cls(sizes, gain * slopes, doubt, shares)
+
+    @classmethod
+    def unknown(cls, shares: Shares) -> Calibrations:
+        """Return those of rules that were not tried on other samples: probabilities of the discriminant analysis."""
+        return cls(np.array([1]), np.ones(1), 0.0, shares)
 
     def at(self, size: int) -> Calibration:
         """Return the calibration of a size."""
-        return Calibration(float(np.exp(np.interp(size, self.sizes, np.log(self.slopes)))), self.doubt)
+        slope = float(np.exp(np.interp(size, self.sizes, np.log(self.slopes))))
+        return Calibration(slope, self.doubt, self.shares.offset(slope))
 
 
-def cross_fitted(values: Array, codes: Array, fold_of: Array) -> Array:
+def cross_fitted(values: Array, codes: Array, fold_of: Array, shares: Shares, samples: Array | None = None) -> Array:
     """Return calibrated probabilities of out-of-fold values, each fold by slopes and a doubt from all other folds.
 
     Parameters
     ----------
-    values : array of shape (n_samples, n_rules, n_values)
+    values : array of shape (n_rows, n_rules, n_values)
         Values at each sample by the rules of its fold.
-    codes : array of shape (n_samples,)
+    codes : array of shape (n_rows,)
         Indices of the true classes.
-    fold_of : array of shape (n_samples,)
+    fold_of : array of shape (n_rows,)
         Fold of each sample.
+    shares : Shares
+    samples : array of shape (n_rows,), optional
+        Index of the sample of each row, where a sample may be in several: it does not calibrate itself.
 
     Returns
     -------
-    array of shape (n_samples, n_rules, n_classes)
+    array of shape (n_rows, n_rules, n_classes)
         Probabilities.
     """
     scores = per_class(values)
+    sample, rule = shares.logs
     found = np.empty(scores.shape)
     for fold in np.unique(fold_of):
         own = fold_of == fold
-        others = np.flatnonzero(~own)
+        is_other = ~own if samples is None else ~np.isin(samples, samples[own])
+        others = np.flatnonzero(is_other)
         others = others[evenly_spaced(len(others))]
-        slopes, doubt = fit_calibrations(values[others].swapaxes(0, 1), codes[others])
-        found[own] = blurred(scaled_scores(slopes[:, None], scores[own]), doubt)
+        slopes, doubt = np.ones(scores.shape[1]), 0.0
+        if len(others):
+            slopes, doubt = fit_calibrations(values[others].swapaxes(0, 1), codes[others], None, shares)
+        found[own] = blurred(scaled_scores(slopes[:, None], scores[own] - rule) + sample, doubt)
     return found

@@ -102,7 +102,8 @@ def rule_model(
         constants |= {"doubt": np.array(calibration.doubt), "rest": np.array(1.0 - calibration.doubt)}
         constants["soft_factor"] = np.array(SOFT_FACTOR)
         constants["score_weights"] = calibration.slope * per_class(rule.weights)
-        constants["score_intercept"] = scaled_scores(calibration.slope, per_class(rule.intercept))
+        offset = np.array(calibration.offset) if len(calibration.offset) else 0.0
+        constants["score_intercept"] = scaled_scores(calibration.slope, per_class(rule.intercept)) + offset
         text += _decided(labels, constants) + PROBABILITIES
         text += f"probabilities = Cast <to = {TYPES[numbers]}> (blurred)\n"
         kind = TensorProto.DataType.Name(numpy_helper.from_array(constants["classes"]).data_type).lower()

@@ -27,7 +27,7 @@ from l20fs.typing import Array
 class Panel:
     """Selected features with the rules that predict from them, for every number of features k up to ``k_max``.
 
-    ``l20fs select -o DIR`` writes one as ``panel.json``, and ``to_panel`` of a fitted :class:`L20Classifier`,
+    ``l20fs select`` writes one as ``panel.json``, and ``to_panel`` of a fitted :class:`L20Classifier`,
     :class:`L20Regressor` or :class:`L20SelectorCV` makes one. It predicts with NumPy alone, and holds sums over the training
     samples but none of them. docs/panel.md describes the file.
 
@@ -240,11 +240,11 @@ class Panel:
         Returns
         -------
         Calibration
-            Slope and doubt.
+            Slope, doubt and offset.
         """
         self._refuse_numbers("calibration_for")
         rule = self._rule(k)
-        return Calibration(float(rule.slope), float(rule.doubt))
+        return Calibration(float(rule.slope), float(rule.doubt), tuple(map(float, rule.offset)))
 
     # -------------------------------------------------------------------------------------------------------- prediction
 

@@ -46,9 +46,9 @@ class PanelError(ValueError):
 class SizeRule:
     """Rule of one size: the first ``len(weights)`` features, with weights and intercepts in units of X.
 
-    ``weights`` (n_features, n_values), ``intercept`` (n_values,), None for a class that is never predicted; ``slope`` and
-    ``doubt`` of the probabilities (:mod:`l20fs.prediction.calibration`); ``farthest`` is the limit of the distance of a
-    sample from the classes.
+    ``weights`` (n_features, n_values), ``intercept`` (n_values,), None for a class that is never predicted; ``slope``,
+    ``doubt`` and ``offset`` (n_classes,), or none, of the probabilities (:mod:`l20fs.prediction.calibration`); ``farthest``
+    is the limit of the distance of a sample from the classes.
     """
 
     k: int
@@ -57,6 +57,7 @@ class SizeRule:
     slope: float = 1.0
     doubt: float = 0.0
     farthest: float | None = None
+    offset: list[float] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -294,6 +295,7 @@ def _on_shapes(panel: Panel) -> Iterator[tuple[bool, str]]:
     shapes |= {f"{name} of the columns": (values, (n,)) for name, values in vars(panel.columns).items()}
     shapes |= {f"weights of k = {rule.k}": (rule.weights, (len(rule.weights), n_values)) for rule in panel.rules}
     shapes |= {f"intercept of k = {rule.k}": (rule.intercept, (n_values,)) for rule in panel.rules}
+    shapes |= {f"offset of k = {rule.k}": (rule.offset, (n_classes,)) for rule in panel.rules if rule.offset}
     products = panel.cross_products
     if products is not None:
         expected = {"targets": (n, n_targets), "target_means": (n_targets,), "target_factors": (n_targets,)}

@@ -62,7 +62,7 @@ R_CLASSES = """\
     powers <- exp(scores - apply(scores, 1, max))
     powers / rowSums(powers)
   }}
-  scores <- {slope} * values
+  scores <- sweep({slope} * values, 2, {offset}, "+")
   probabilities <- (1 - {doubt}) * softmax(scores) + {doubt} * softmax({soft_factor} * scores)
   dimnames(probabilities) <- list(rownames(x), classes)
   list(predicted = predicted, probabilities = probabilities)
@@ -89,9 +89,13 @@ def r_function(panel: Panel, k: int | None) -> str:
     )
     if panel.classes is None:
         return text + R_NUMBERS.format(targets=_r_vector(panel.targets))
-    slope, doubt = map(_number, panel.calibration_for(k))
+    slope, doubt, offset = panel.calibration_for(k)
     return text + R_CLASSES.format(
-        classes=_r_vector(panel.classes), slope=slope, doubt=doubt, soft_factor=_number(SOFT_FACTOR)
+        classes=_r_vector(panel.classes),
+        slope=_number(slope),
+        doubt=_number(doubt),
+        offset=_r_vector(list(offset) or [0.0] * len(panel.classes)),
+        soft_factor=_number(SOFT_FACTOR),
     )
 
 
@@ -135,12 +139,16 @@ def formula(panel: Panel, k: int | None) -> str:
     else:
         scored = zip(classes, rule.weights.T, rule.intercept, strict=True)
         lines += [f"score[{name}] = {_sum(names, w, b)}" for name, w, b in scored if b > float("-inf")]
-    slope, doubt = panel.calibration_for(k)
+    slope, doubt, offset = panel.calibration_for(k)
+    added = dict(zip(classes, list(offset) or [0.0] * len(classes), strict=True))
     absent = [name for name, b in zip(classes, rule.intercept, strict=False) if b == float("-inf")]
     present = [name for name in classes if name not in absent]
-    lines += ["# The class of the largest score is predicted."]
-    for kind, factor in (("sharp", slope), ("soft", SOFT_FACTOR * slope)):
-        lines += [f"{kind}[{name}] = exp({_number(factor)} * score[{name}])" for name in present]
+    lines += ["# The class of the largest score is predicted; that of the largest probability may be another one."]
+    for kind, factor in (("sharp", 1.0), ("soft", SOFT_FACTOR)):
+        lines += [
+            f"{kind}[{name}] = exp({_number(factor * slope)} * score[{name}] + {_number(factor * added[name])})"
+            for name in present
+        ]
         lines += [f"{kind}_total = " + " + ".join(f"{kind}[{name}]" for name in present)]
     shares = f"{_number(1.0 - doubt)} * sharp[{{0}}] / sharp_total + {_number(doubt)} * soft[{{0}}] / soft_total"
     lines += [f"probability[{name}] = " + shares.replace("{0}", name) for name in present]
