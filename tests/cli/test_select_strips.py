@@ -16,7 +16,7 @@ from l20fs.cli.options import SelectOptions
 from l20fs.cli.select_content import build_content
 from l20fs.cli.select_strips import strips_of
 from l20fs.report import render
-from l20fs.tables import Unprepared
+from l20fs.tables.table import Unprepared
 
 
 def of(found):
