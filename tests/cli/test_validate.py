@@ -267,7 +267,7 @@ def test_select_promises_what_validate_compares(tmp_path):
     X, labels, _ = planted(n_features=8)
     table = write_table(tmp_path / "train.tsv", X[:40], labels[:40])
     other = write_table(tmp_path / "cohort.tsv", X[40:], labels[40:])
-    assert run(["select", table, "--target", "type", "--auto", "best", "-o", str(tmp_path / "results")]) == 0
+    assert run(["select", table, "--target", "type", "-k", "best", "-o", str(tmp_path / "results")]) == 0
     assert run(["validate", str(tmp_path / "results"), other, "--target", "type", "-o", str(tmp_path / "out")]) == 0
     found = json.loads((tmp_path / "out" / "validation.json").read_text())
     assert "was promised" in found["answers"][1]

@@ -101,7 +101,8 @@ class Findings:
     @property
     def k_max(self) -> int:
         """Largest number of units that the page shows."""
-        return min(len(self.units), largest_k(len(self.targets)))
+        most = len(self.units) if self.path is None else min(len(self.units), self.path.largest_refit)
+        return min(most, largest_k(len(self.targets)))
 
     def names_of(self, units: Sequence[Array]) -> list[str]:
         """Return the name of each feature, or of its group."""

@@ -137,6 +137,8 @@ def search(samples: Samples, options: SelectOptions, targets: TargetSummary, met
     with log.step(), log_of_blocks(samples.X), working("Fit and cross-validation"):
         warnings.filterwarnings("ignore", message=STATED)
         own.fit(NamedColumns(X, samples.feature_names), samples.y, adjust_for=nuisances_of(samples), **groups)
+    if samples.preprocess is not None:  # which fills gaps, and gives no names to the columns that it leaves as they are
+        own.model_.feature_names_in_ = np.array(samples.feature_names, dtype=object)
     units = ranked(own.model_)
     predictions = Predictions.of_search(own, targets)
     k = min(predictions.sizes[own.best_index_ % len(predictions.sizes)], len(units))
