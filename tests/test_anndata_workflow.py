@@ -211,7 +211,7 @@ def test_the_number_of_genes_is_that_of_cross_validation(tmp_path, rule, groups)
     adata = make_cells()
     adata.obs["donor"] = np.arange(N_CELLS) % 4
     donors = adata.obs["donor"] if groups else None
-    search = L20SelectorCV(rule, max_features=8, cv=4 if groups else None)
+    search = L20SelectorCV(rule, max_features=8)
     search.fit(adata.X, adata.obs["type"].astype(str), groups=donors)
     select_genes(adata, "type", n_genes=rule, max_features=8, groups=groups, callback=lambda progress: progress.n_paths)
     np.testing.assert_array_equal(adata.var["l20fs"], search.support_)
@@ -223,7 +223,7 @@ def test_the_number_of_genes_is_that_of_cross_validation(tmp_path, rule, groups)
     assert scores["n_genes"].tolist() == list(range(1, 9))
     assert (scores["score"], scores["corrected_score"]) == (search.best_score_, search.corrected_score_)
     assert tuple(scores["corrected_interval"]) == search.corrected_interval_
-    assert scores["n_splits"] == (4 if groups else 5)
+    assert scores["n_splits"] == (16 if groups else 20)
     assert found["params"]["n_genes"] == rule
     assert found["params"].get("groups") == groups
     np.testing.assert_array_equal(adata.varm["l20fs"][search.support_].shape, (search.n_features_, 3))

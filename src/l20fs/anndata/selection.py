@@ -14,9 +14,8 @@ from l20fs import L20Selector, L20SelectorCV
 from l20fs.anndata import contents, fields, matrix
 from l20fs.anndata.markers import GroupMeans, Markers
 from l20fs.design.large import open_large
-from l20fs.evaluation.folds import N_FOLDS
 from l20fs.inputs.constraints import by_index
-from l20fs.inputs.devices import is_stored
+from l20fs.inputs.devices import is_dask, is_stored
 from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.validation import refuse_non_finite
 from l20fs.solvers import make_solver
@@ -261,11 +260,8 @@ def _search(
     template.set_params(callback=None, certify=False)
     search = L20SelectorCV(n_genes, selector=template)
     search.set_params(**{name: params[name] for name in (*OF_SEARCH, *OF_BOTH) if name in params})
-    if donors is not None and search.cv is None:
-        n_donors = len(np.unique(donors))
-        if n_donors < 2:
-            raise ValueError(f"groups has one entry only, {donors[0]!r}. Cross-validation by groups needs two or more.")
-        search.cv = min(N_FOLDS, n_donors)
+    if donors is not None and search.cv is None and len(np.unique(donors)) < 2:
+        raise ValueError(f"groups has one entry only, {donors[0]!r}. Cross-validation by groups needs two or more.")
     search.fit(X, labels, groups=donors)
     model = search.model_
     selector.set_params(n_features_to_select=model.n_features_to_select, max_features=model.max_features)

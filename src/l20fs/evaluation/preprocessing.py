@@ -23,6 +23,7 @@ from l20fs.inputs.constraints import FEATURE_CONSTRAINTS, Features, resolve_cons
 from l20fs.inputs.frames import collected, collected_targets
 from l20fs.inputs.panel_constraints import Constraints
 from l20fs.inputs.validation import (
+    name_texts,
     refuse_foreign_array,
     refuse_non_finite,
     refuse_non_numbers,
@@ -101,10 +102,14 @@ class Preprocessing:
     def _fit(self, samples: Samples, params: Mapping[str, Any]) -> tuple[Any, Samples]:
         """Return a fitted copy, and the samples as it transforms them in its fit, with the names that it gives."""
         fitted = clone(self.transformer)
-        if hasattr(fitted, "fit_transform"):  # as in a pipeline; of some, TargetEncoder, another result than transform
-            X = fitted.fit_transform(samples.X, samples.y, **params)
-        else:
-            X = fitted.fit(samples.X, samples.y, **params).transform(samples.X)
+        try:
+            if hasattr(fitted, "fit_transform"):  # as in a pipeline; of some, TargetEncoder, another result than transform
+                X = fitted.fit_transform(samples.X, samples.y, **params)
+            else:
+                X = fitted.fit(samples.X, samples.y, **params).transform(samples.X)
+        except (TypeError, ValueError) as error:
+            name_texts(error, samples.X)
+            raise
         names = _names_of(X, fitted, samples.names)
         values = values_of(X, fitted, names)
         check_consistent_length(values, samples.y)

@@ -69,14 +69,18 @@ def validate_input(
                 ensure_min_samples=2,
             )
     except (ValueError, TypeError) as error:
-        # Only errors about the values get a message of our own; scikit-learn's other messages are clear.
-        if any(part in str(error) for part in ("could not convert", "Cannot convert", "argument must be a string")):
-            raise type(error)(_not_numbers(str(error), _object_columns(X))) from error
+        name_texts(error, X)
         raise
     X_checked, y_checked = checked if supervised else (checked, np.empty(0))
     names = getattr(estimator, "feature_names_in_", None)
     refuse_non_finite(X_checked, names, type(estimator).__name__, allow_missing=allow_missing)
     return X_checked, y_checked
+
+
+def name_texts(error: Exception, X: Any) -> None:
+    """Raise an error about texts in X again with the names of their columns; scikit-learn's other messages are clear."""
+    if any(part in str(error) for part in ("could not convert", "Cannot convert", "argument must be a string")):
+        raise type(error)(_not_numbers(str(error), _object_columns(X))) from error
 
 
 def validate_device_input(estimator: Any, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Array]:
