@@ -15,7 +15,7 @@ from l20fs.anndata import contents, fields, matrix
 from l20fs.anndata.markers import GroupMeans, Markers
 from l20fs.design.large import open_large
 from l20fs.inputs.constraints import by_index
-from l20fs.inputs.devices import is_dask, is_stored
+from l20fs.inputs.devices import is_stored
 from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.validation import refuse_non_finite
 from l20fs.solvers import make_solver
