@@ -131,7 +131,7 @@ def refuse_for_blocks(samples: Samples, options: ModelOptions, *, atlas: bool = 
     way_out = f"{samples.title} is read in blocks. Leave the option out, or allow more memory (--max-memory)."
     if atlas:
         raise click.UsageError(f"--atlas needs the data in memory, and {way_out}")
-    if options.feature_groups and options.method in ("forward", "swap") and samples.X.axis == 0:
+    if options.feature_groups and options.method in ("forward", "swap"):
         raise click.UsageError(
             f"--feature-groups with --method {options.method} needs the data in memory, and {way_out} Or use --method "
             "ahiht, which does not need that."
