@@ -92,14 +92,14 @@ def memory(data: Path) -> None:
     import zarr
 
     rng, n_features, n_rows = np.random.default_rng(0), 5000, 500
-    with tempfile.TemporaryDirectory() as folder, client_of("300MiB") as client:
+    with tempfile.TemporaryDirectory() as folder, client_of("400MiB") as client:
         limit = sum(worker["memory_limit"] for worker in client.scheduler_info()["workers"].values())
         n_samples = int(4 * limit / (4 * n_features)) // n_rows * n_rows
         shape, chunks = (n_samples, n_features), (n_rows, n_features)
         store = zarr.create_array(f"{folder}/x.zarr", shape=shape, chunks=chunks, dtype="f4", compressors=None)
-        y = rng.integers(3, size=n_samples)
+        y, noise = rng.integers(3, size=n_samples), rng.standard_normal((n_rows, n_features), dtype=np.float32)
         for start in range(0, n_samples, n_rows):
-            part = rng.standard_normal((n_rows, n_features), dtype=np.float32)
+            part = np.roll(noise, start // n_rows, axis=1)
             part[:, :30] += 0.5 * np.eye(3)[y[start : start + n_rows]].repeat(10, axis=1)
             store[start : start + n_rows] = part
         before = peak_memory()
