@@ -1,26 +1,33 @@
-"""Files and functions of l20fs that a fit passes: ``python benchmarks/walk.py``.
+"""Files and functions of l20fs that a fit, and ``l20fs select`` of a CSV, pass: ``python benchmarks/walk.py``.
 
-One ``L20Selector(20).fit`` and one ``L20SelectorCV().fit`` of the built-in tumours (63 x 2308, 4 classes), after a first one
-that loads what is imported late. Calls are those of Python functions in all threads of this process.
+One ``L20Selector(20).fit``, one ``L20SelectorCV().fit`` and one ``l20fs select`` of the built-in tumours (63 x 2308, 4
+classes), each after a first one that loads what is imported late. Calls are those of Python functions in all threads of
+this process.
 """
 
 from __future__ import annotations
 
 import sys
+import tempfile
 import threading
 from collections import Counter, defaultdict
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import pandas as pd
+
 import l20fs
+from l20fs.cli import run
 from l20fs.data import load_srbct
 
 PACKAGE = str(Path(l20fs.__file__).parent)
 
 
-def calls_of(estimator: Any, X: Any, y: Any) -> Counter[tuple[str, str]]:
-    """Return how often a fit calls each function, by its file and name."""
+def calls_of(work: Callable[[], Any]) -> Counter[tuple[str, str]]:
+    """Return how often some work calls each function, by its file and name."""
     counts: Counter[tuple[str, str]] = Counter()
 
     def count(frame: FrameType, event: str, _: Any) -> None:
@@ -31,7 +38,7 @@ def calls_of(estimator: Any, X: Any, y: Any) -> Counter[tuple[str, str]]:
     threading.setprofile(count)
     sys.setprofile(count)
     try:
-        estimator.fit(X, y)
+        work()
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
@@ -52,7 +59,13 @@ def main() -> None:
     tumours = load_srbct()
     for estimator in (l20fs.L20Selector(20), l20fs.L20SelectorCV()):
         estimator.fit(tumours.data, tumours.target)
-        report(f"{type(estimator).__name__}.fit", calls_of(estimator, tumours.data, tumours.target))
+        report(f"{type(estimator).__name__}.fit", calls_of(partial(estimator.fit, tumours.data, tumours.target)))
+    with tempfile.TemporaryDirectory() as folder:
+        table = pd.DataFrame(tumours.data, columns=tumours.feature_names).assign(type=tumours.target)
+        table.to_csv(f"{folder}/table.csv", index=False)
+        command = ["select", f"{folder}/table.csv", "--target", "type", "-o", f"{folder}/out", "--force"]
+        run(command)
+        report("l20fs select", calls_of(partial(run, command)))
 
 
 if __name__ == "__main__":

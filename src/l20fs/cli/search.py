@@ -38,7 +38,7 @@ class NamedImputer(TransformerMixin, BaseEstimator):
 def make_search(
     samples: Samples,
     settings: Settings,
-    k: int | str,
+    k: Any,
     *,
     scoring: str | None = None,
     include: list[str] | None = None,

@@ -134,12 +134,12 @@ def run(
     from l20fs.cli.search import make_search
     from l20fs.inputs.names import NamedColumns
     from l20fs.inspection import near_optimal_panels
-    from l20fs.prediction.panel import PanelError
+    from l20fs.prediction.panel_records import PanelError
     from l20fs.report.selection import Selection
 
     X = NamedColumns(samples.X, samples.feature_names)
     before = X if samples.preprocess is None else samples.X_before
-    covariates = {"adjust_for": covariates_of(samples)}
+    covariates: dict[str, Any] = {"adjust_for": covariates_of(samples)}
     search = make_search(samples, settings, k, scoring=scoring, include=include, exclude=exclude)
     search.fit(before, samples.y, groups=samples.groups, **covariates)
     resampled = panels = None
@@ -150,7 +150,7 @@ def run(
         ).fit(X, samples.y, groups=samples.groups, **covariates)
     if alternatives:
         panels = near_optimal_panels(search.model_, X, samples.y, search.n_features_, **covariates)
-    about = {"target_names": samples.target_name or "target", "transform": "log1p" if log1p else "none"}
+    about: dict[str, Any] = {"target_names": samples.target_name or "target", "transform": "log1p" if log1p else "none"}
     try:
         panel = search.to_panel(before, samples.y, **covariates, **about)
     except PanelError as error:
@@ -176,7 +176,7 @@ def describe(found: Selection, samples: Samples, record: dict[str, Any], beware:
     packages = {name: version(name) for name in ("l20fs", "numpy", "scikit-learn")}
     about = {**record, "versions": {"python": platform.python_version(), **packages}}
     score = {"metric": found.metric, **found.score._asdict()}
-    known = {"data_sha256": samples.sha256, "provenance": {**record, "title": samples.title, "score": score}}
+    known: dict[str, Any] = {"data_sha256": samples.sha256, "provenance": {**record, "title": samples.title, "score": score}}
     return replace(
         found,
         panel=found.panel and replace(found.panel, **known),

@@ -12,6 +12,7 @@ import numpy as np
 
 from l20fs.evaluation.data_checks import looks_like_counts
 from l20fs.evaluation.metrics import METRICS, Metric, Outputs
+from l20fs.evaluation.out_of_fold import OutOfFold
 from l20fs.evaluation.quoted_score import Estimate, quoted_score
 from l20fs.inputs.names import NamedColumns
 from l20fs.report import figures
@@ -228,10 +229,17 @@ class Selection:
         n_sizes = len(self.sizes)
         return self.search.best_index_ // n_sizes * n_sizes + np.arange(n_sizes)
 
+    @property
+    def out_of_fold(self) -> OutOfFold:
+        """Predictions of the test samples of all folds, by all settings of the search."""
+        found = self.search.out_of_fold_
+        assert found is not None, "scores are metrics of this package"
+        return found
+
     @cached_property
     def predictions(self) -> Outputs:
         """Labels or numbers that were predicted out of fold, by every size."""
-        return self.search.out_of_fold_.labels_or_numbers.outputs.of(self.settings)
+        return self.out_of_fold.labels_or_numbers.outputs.of(self.settings)
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -241,7 +249,7 @@ class Selection:
     @cached_property
     def scores(self) -> list[Estimate]:
         """Score of every number, with its interval unless that would take long."""
-        tested = self.search.out_of_fold_.tested(self.measure)
+        tested = self.out_of_fold.tested(self.measure)
         if len(tested.samples) * len(self.sizes) <= MOST_RESAMPLED:
             return quoted_score(tested, self.measure, self.settings, self.groups)
         values = self.measure.formula(tested.outputs.of(self.settings), tested.weights[None])[0]
@@ -312,7 +320,8 @@ class Selection:
     @property
     def n_repeats(self) -> int:
         """How often every sample was tested."""
-        return max(1, round(sum(len(fold.test) for fold in self.search.out_of_fold_.folds) / self.n_samples))
+        n_tested = sum([len(fold.test) for fold in self.out_of_fold.folds])
+        return max(1, round(n_tested / self.n_samples))
 
     # ------------------------------------------------------------------------------------------------------ the figures
 
@@ -320,7 +329,7 @@ class Selection:
     def curve(self) -> figures.Chart:
         """Score of each number."""
         scores, is_share = self.scores, self.measure.is_share
-        line = figures.Line("", self.sizes, *zip(*scores, strict=True))  # type: ignore[arg-type]
+        line = figures.Line("", self.sizes, *zip(*scores, strict=True))
         x = figures.Axis(min(self.sizes), max(self.sizes), 62.0, 700.0, f"number of {self.noun}s", n_ticks=10)
         values = [value for score in scores for value in score] + [self.chance]
         y = figures.score_axis(values, is_share=is_share, name=self.measure.title)
