@@ -559,7 +559,7 @@ def test_genes_can_be_included_excluded_and_priced_by_name(tmp_path):
     best, second = adata.var_names[np.argsort(adata.var["l20fs_rank"])][:2]
     varying = adata.var[np.isfinite(adata.var["l20fs_score"])]
     last = varying["l20fs_rank"].idxmax()
-    select_genes(adata, "type", n_genes=5, include=[last], exclude=[best], penalty_factor={second: 1e6})
+    select_genes(adata, "type", n_genes=5, constraints=Constraints(include=[last], exclude=[best], costs={second: 1e6}))
     assert adata.var.loc[last, "l20fs"]
     assert not adata.var.loc[best, "l20fs"]
     assert not adata.var.loc[second, "l20fs"]
@@ -567,24 +567,32 @@ def test_genes_can_be_included_excluded_and_priced_by_name(tmp_path):
     params = anndata.read_h5ad(tmp_path / "a.h5ad").uns["l20fs"]["params"]
     assert params["include"].tolist() == [last]
     assert params["exclude"].tolist() == [best]
-    assert params["penalty_factor"].tolist() == [1e6 if gene == second else 1.0 for gene in adata.var_names]
     with pytest.raises(ValueError, match="include names 'nonsense', which X does not have"):
-        select_genes(adata, "type", include=["nonsense"])
+        select_genes(adata, "type", constraints=Constraints(include=["nonsense"]))
     with pytest.warns(UserWarning, match="1 of the included features are constant, first 'gene 11'"):
-        select_genes(adata, "type", n_genes=5, include=["gene 11"])
+        select_genes(adata, "type", n_genes=5, constraints=Constraints(include=["gene 11"]))
 
 
 @pytest.mark.parametrize(
     ("wishes", "message"),
     [
-        ({"include": [1, 4, "gene 0"]}, "2 of the included genes are outside mask_var: 'gene 4', 'gene 0'. Add them"),
-        ({"penalty_factor": {"gene 4": 0}}, "1 of the included genes are outside mask_var: 'gene 4'"),
-        ({"penalty_factor": 1.0 * (np.arange(N_GENES) > 0)}, "1 of the included genes are outside mask_var: 'gene 0'"),
-        ({"penalty_factor": np.ones(18)}, "penalty_factor has 18 factors for 24 features. Give one per feature"),
-        ({"feature_groups": ["a"] * 18}, "feature_groups has 18 labels for 24 features"),
-        ({"exclude": [True] * 18}, "exclude is a mask of length 18 for 24 features"),
-        ({"include": [24]}, "include has the index 24, which is outside 0 to 23"),
-        ({"penalty_factor": 3.0}, "penalty_factor=3.0 is not a list"),
+        (
+            {"constraints": Constraints(include=[1, 4, "gene 0"])},
+            "2 of the included genes are outside mask_var: 'gene 4', 'gene 0'. Add them",
+        ),
+        ({"constraints": Constraints(costs={"gene 4": 0})}, "1 of the included genes are outside mask_var: 'gene 4'"),
+        (
+            {"constraints": Constraints(costs=1.0 * (np.arange(N_GENES) > 0))},
+            "1 of the included genes are outside mask_var: 'gene 0'",
+        ),
+        (
+            {"constraints": Constraints(costs=np.ones(18))},
+            "costs has 18 entries for 24 features. Give one per feature",
+        ),
+        ({"constraints": Constraints(groups=["a"] * 18)}, "groups has 18 entries for 24 features"),
+        ({"constraints": Constraints(exclude=[True] * 18)}, "exclude has 18 entries for 24 features"),
+        ({"constraints": Constraints(include=[24])}, "include has the index 24, which is outside 0 to 23"),
+        ({"constraints": Constraints(costs=3.0)}, "costs=3.0 is not a list"),
     ],
     ids=str,
 )

@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 from test_anndata import KINDS, MARKERS, N_CELLS, N_GENES, make_cells, make_counts
 
-from l20fs import L20Selector, L20SelectorCV
+from l20fs import Constraints, L20Selector, L20SelectorCV
 from l20fs.anndata import get_df, matrix, select_genes
 
 pytestmark = pytest.mark.filterwarnings(r"ignore:\d+ of \d+ types have no marker:UserWarning")
@@ -191,7 +191,7 @@ def test_a_gene_that_is_constant_within_batches_is_never_selected():
 
 def test_a_gene_belongs_to_the_type_it_is_highest_in_within_batches():
     adata = with_batches(kind="dense")
-    select_genes(adata, "type", n_genes=8, batch_key="batch", include=["gene 4"])
+    select_genes(adata, "type", n_genes=8, batch_key="batch", constraints=Constraints(include=["gene 4"]))
     found = adata.var.query("l20fs")["l20fs_class"]
     means = pd.DataFrame(within_batches(adata), columns=adata.var_names).groupby(adata.obs["type"].astype(str).to_numpy())
     assert found.astype(str).to_dict() == means.mean().idxmax()[found.index].to_dict()
@@ -240,7 +240,7 @@ def test_types_without_a_marker_are_named():
     adata = make_cells()
     message = "2 of 3 types have no marker, a gene that is highest in them, among 1 gene: 'B cell', 'CD4+/CD8+'. A larger"
     with pytest.warns(UserWarning, match=re.escape(message)):
-        select_genes(adata, "type", n_genes=1, include=["gene 20"])
+        select_genes(adata, "type", n_genes=1, constraints=Constraints(include=["gene 20"]))
     assert adata.var["l20fs_class"].dropna().tolist() == ["NK"]
 
 

@@ -18,7 +18,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector
+from l20fs import Constraints, L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector
 from l20fs.deployment import register_converters, trusted_types
 from l20fs.methods import discover
 from l20fs.solvers import SOLVERS
@@ -106,7 +106,7 @@ def tolerance(dtype):
 
 SELECTORS = {
     "L20Selector": L20Selector(3),
-    "first": L20Selector(1, include=[0]),
+    "first": L20Selector(1, constraints=Constraints(include=[0])),
     "StabilitySelector": StabilitySelector(L20Selector(3), n_resamples=4, random_state=0),
     **{name: method(n_features_to_select=3) for name, method in discover().items()},
 }

@@ -15,7 +15,7 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.preprocessing import StandardScaler
 
-from l20fs import HIHT, L20Selector, L20SelectorCV, StabilitySelector, Swap
+from l20fs import HIHT, Constraints, L20Selector, L20SelectorCV, StabilitySelector, Swap
 from l20fs.inputs.devices import as_numpy, is_device_array
 from l20fs.methods import LFS
 
@@ -93,9 +93,9 @@ def test_selector_answers_as_with_numpy_and_where_x_is(move, dtype, solver):
 SETTINGS = [
     {"n_features_to_select": None, "alpha": 0.5, "ridge": 0.1},
     {"n_features_to_select": 4, "class_weight": {0: 2.0}, "scale": "none", "ridge": 0.01},
-    {"n_features_to_select": 4, "include": [30], "exclude": [1]},
-    {"n_features_to_select": 4, "solver": "ahiht", "penalty_factor": {1: 2.0, 3: 0.5}},
-    {"n_features_to_select": 3, "feature_groups": [[0, 20], [1, 2, 3]]},
+    {"n_features_to_select": 4, "constraints": Constraints(include=[30], exclude=[1])},
+    {"n_features_to_select": 4, "solver": "ahiht", "constraints": Constraints(costs={1: 2.0, 3: 0.5})},
+    {"n_features_to_select": 3, "constraints": Constraints(groups=[[0, 20], [1, 2, 3]])},
     {"n_features_to_select": 3, "loss": "l21"},
     {"n_features_to_select": 3, "certify": True},
     {"n_features_to_select": 4, "solver": HIHT(init="gaussian", random_state=0, max_iter=20)},
@@ -260,7 +260,7 @@ SEARCHES = {
     "all ridges": {"ridge": [0.1, "auto"], "n_features_to_select": 2},
     "swap": {"selector": L20Selector(solver=Swap())},
     "HIHT": {"selector": L20Selector(solver=HIHT())},
-    "groups": {"selector": L20Selector(feature_groups=np.arange(40) // 2, exclude=[3])},
+    "groups": {"selector": L20Selector(constraints=Constraints(groups=np.arange(40) // 2, exclude=[3]))},
     "own scorer": {"scoring": make_scorer(lambda truth, found: accuracy_score(truth, found))},
     "other estimator": {"estimator": RidgeClassifier()},
 }

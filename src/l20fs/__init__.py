@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from l20fs.estimators.selector import L20Selector
     from l20fs.estimators.selector_cv import L20SelectorCV
     from l20fs.estimators.stability import StabilitySelector
-    from l20fs.inputs.panel_constraints import Constraints
+    from l20fs.inputs.constraints import Constraints
     from l20fs.objective.solution_path import SolutionPath
     from l20fs.prediction.panel import Panel
     from l20fs.solvers import AHIHT, HIHT, Forward, Swap
@@ -39,7 +39,7 @@ __version__ = "0.2.0"
 _MODULES = {
     "AHIHT": "l20fs.solvers",
     "HIHT": "l20fs.solvers",
-    "Constraints": "l20fs.inputs.panel_constraints",
+    "Constraints": "l20fs.inputs.constraints",
     "Forward": "l20fs.solvers",
     "L20Classifier": "l20fs.estimators.models",
     "L20Regressor": "l20fs.estimators.models",

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from l20fs import AHIHT, HIHT, L20Classifier, L20Regressor, L20Selector, StabilitySelector
+from l20fs import AHIHT, HIHT, Constraints, L20Classifier, L20Regressor, L20Selector, StabilitySelector
 from l20fs.blocks import as_blocks
 from l20fs.estimators.selection_table import likeness
 from l20fs.methods import FisherScore
@@ -25,9 +25,9 @@ KINDS = {"dense": np.asarray, "csr": sp.csr_array}
 SELECTORS = {
     "swap": {"solver": "swap", "scale": "zscore", "ridge": 0.0},
     "hiht": {"solver": HIHT(max_iter=2000), "ridge": 0.5},
-    "wishes": {"include": [4], "exclude": [1], "penalty_factor": {2: 3.0, 7: 0.5}},
-    "groups": {"feature_groups": np.arange(24) // 2},
-    "groups of AHIHT": {"solver": "ahiht", "feature_groups": np.arange(24) // 2},
+    "wishes": {"constraints": Constraints(include=[4], exclude=[1], costs={2: 3.0, 7: 0.5})},
+    "groups": {"constraints": Constraints(groups=np.arange(24) // 2)},
+    "groups of AHIHT": {"solver": "ahiht", "constraints": Constraints(groups=np.arange(24) // 2)},
     "bound": {"certify": True, "ridge": 0.3},
 }
 
@@ -110,11 +110,14 @@ def test_other_numbers_are_worked_with_in_float64(dtype, shape, weighted, axis):
 
 
 TOO_LATE = [
-    ({"include": [99]}, "include has the index 99, which is outside 0 to 8"),
-    ({"include": [0], "exclude": [0]}, "both included"),
-    ({"include": [0, 1, 2, 3]}, "n_features_to_select=3 is less than the 4 features"),
-    ({"include": [0, 1, 2, 3], "n_features_to_select": 0.2}, "n_features_to_select=0.2 is less than the 4 features"),
-    ({"exclude": range(9)}, "All 9 features are excluded or constant"),
+    ({"constraints": Constraints(include=[99])}, "include has the index 99, which is outside 0 to 8"),
+    ({"constraints": Constraints(include=[0], exclude=[0])}, "both included"),
+    ({"constraints": Constraints(include=[0, 1, 2, 3])}, "n_features_to_select=3 is less than the 4 features"),
+    (
+        {"constraints": Constraints(include=[0, 1, 2, 3]), "n_features_to_select": 0.2},
+        "n_features_to_select=0.2 is less than the 4 features",
+    ),
+    ({"constraints": Constraints(exclude=range(9))}, "All 9 features are excluded or constant"),
     ({"solver": AHIHT(init=np.zeros((3, 8)))}, r"init has the shape \(3, 8\); expected .* = \(3, 9\)"),
     ({"solver": AHIHT(init="ones")}, "init='ones' is unknown"),
     ({"class_weight": {7: 1.0}}, "class_weight names '7', which y does not have"),
@@ -183,7 +186,7 @@ def test_models_refuse_blocks_that_are_not_like_those_of_the_fit():
 def test_halves_of_blocks_are_those_of_the_whole_matrix(shape):
     X, y = make_counts(3, *SHAPES[shape])
     y = y if shape == "tall" else y % 2
-    selector = L20Selector(4, feature_groups=[[0, 1]], solver="ahiht")
+    selector = L20Selector(4, constraints=Constraints(groups=[[0, 1]]), solver="ahiht")
     expected = StabilitySelector(selector, 3, n_resamples=6, random_state=1).fit(X, y)
     for axis in (0, 1):
         found = StabilitySelector(selector, 3, n_resamples=6, random_state=1, n_jobs=2)

@@ -13,7 +13,7 @@ from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.metrics import accuracy_score, log_loss
 from sklearn.pipeline import make_pipeline
 
-from l20fs import L20Classifier
+from l20fs import Constraints, L20Classifier
 from l20fs.cli import run
 from l20fs.cli.feature_list import cross_validate
 from l20fs.compare.methods import Method
@@ -120,7 +120,7 @@ def test_a_list_is_validated_with_gaps_filled_in_each_fold(file, tmp_path):
     found = cross_validate(table, [0, 1, 2], folds)
     probabilities = np.zeros((N_SAMPLES, 3))
     for train, test in folds:
-        pipeline = make_pipeline(IMPUTERS["median"], L20Classifier(3, include=[0, 1, 2]))
+        pipeline = make_pipeline(IMPUTERS["median"], L20Classifier(3, constraints=Constraints(include=[0, 1, 2])))
         probabilities[test] = pipeline.fit(table.X_before[train], LABELS[train]).predict_proba(table.X_before[test])
     assert found.scores["log_loss"].value == pytest.approx(log_loss(LABELS, probabilities))
     (tmp_path / "list.txt").write_text("g0\ng1\n")

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from cli_samples import RESULTS, contents, page_data, planted, read_tsv, start, with_lonely, write_table
 from samples import make_many_classes
 
-from l20fs import L20Selector, L20SelectorCV, StabilitySelector
+from l20fs import Constraints, L20Selector, L20SelectorCV, StabilitySelector
 from l20fs.cli import run
 from l20fs.cli.parameter_types import supervised_methods
 from l20fs.estimators import panels
@@ -219,7 +219,7 @@ def test_included_and_excluded_features(table, tmp_path, capsys, form):
     wish = {"commas": "g7, g10", "@file": f"@{file}", "file": str(file)}[form]
     found = summary_of(capsys, table, "--target", "type", "-k", "4", "--include", wish, "--exclude", "g0")
     X, labels = noisy()
-    expected = L20Selector(4, include=[7, 10], exclude=[0], max_features=12).fit(X, labels)
+    expected = L20Selector(4, constraints=Constraints(include=[7, 10], exclude=[0]), max_features=12).fit(X, labels)
     assert found["selected"] == [f"g{j}" for j in expected.path_.support(4)]
     assert {"g7", "g10"} == set(found["selected"][:2])
     assert [row["n_features"] for row in found["cv"]] == list(range(2, 12))  # what is included is always there
@@ -234,7 +234,7 @@ def test_groups_of_features(table, tmp_path, capsys):
     options = ["--feature-groups", str(file), "-k", "3", "-o", str(output)]
     found = summary_of(capsys, table, "--target", "type", *options)
     X, labels = noisy()
-    selector = L20Selector(3, feature_groups=[[3, 5], [8, 9, 11]], max_features=12).fit(X, labels)
+    selector = L20Selector(3, constraints=Constraints(groups=[[3, 5], [8, 9, 11]]), max_features=12).fit(X, labels)
     rows = read_tsv(output / "selection.tsv")
     members = {name for row in rows for name in row["members"].split(", ")}
     assert members == {f"g{j}" for j in selector.path_.support(3)}

@@ -12,7 +12,7 @@ import pytest
 from cli_samples import RESULTS, contents, planted, read_tsv, with_lonely, write_table
 from select_findings import findings
 
-from l20fs import L20Selector
+from l20fs import Constraints, L20Selector
 from l20fs.cli import run
 from l20fs.cli.select_atlas import atlas_of, tell_atlas
 
@@ -117,7 +117,7 @@ def test_the_cheapest_is_named_by_its_differences():
 
 
 def test_groups_stand_for_their_features():
-    found = with_atlas(L20Selector(2, ridge=1.0, feature_groups=[[0, 1], [2, 3]]), 2)
+    found = with_atlas(L20Selector(2, ridge=1.0, constraints=Constraints(groups=[[0, 1], [2, 3]])), 2)
     shown, atlas = atlas_of(found), found.atlas
     assert len(shown.core) + len(shown.optional) == len({int(j) for j in atlas.panels.ravel()})
     assert "feature groups are within 30 % of the lowest loss" in tell_atlas(found)[0]

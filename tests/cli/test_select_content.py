@@ -14,7 +14,7 @@ from select_findings import LETTERS, NAMES, findings, made
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import log_loss, roc_auc_score, roc_curve
 
-from l20fs import L20Selector, StabilitySelector
+from l20fs import Constraints, L20Selector, StabilitySelector
 from l20fs.cli.options import SelectOptions
 from l20fs.cli.select_content import build_content, selection_tsv
 from l20fs.cli.select_sentences import data_warnings
@@ -36,7 +36,7 @@ def frame_of(text):
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("seed", range(3))
 def test_the_table_says_for_every_k_what_the_selection_frame_says(seed, solver):
-    found = findings(L20Selector(4, solver=solver, max_features=12, exclude=[3]), seed=seed)
+    found = findings(L20Selector(4, solver=solver, max_features=12, constraints=Constraints(exclude=[3])), seed=seed)
     content = build_content(found)
     assert content.k_max == 11
     for k in range(1, content.k_max + 1):
@@ -103,7 +103,7 @@ def test_curves_and_confusion_are_those_of_the_predictions():
 @pytest.mark.parametrize("most", [1, 90, 10**6])
 def test_heat_of_a_group_is_the_mean_of_its_features(most, monkeypatch):
     monkeypatch.setattr(feature_values, "MOST_VALUES", most)  # one unit, three features or all of them at a time
-    selector = L20Selector(2, max_features=9, feature_groups=[[0, 1, 2], [9, 5]])
+    selector = L20Selector(2, max_features=9, constraints=Constraints(groups=[[0, 1, 2], [9, 5]]))
     found = findings(selector, predictions=None)
     z = (found.samples.X - found.samples.X.mean(axis=0)) / found.samples.X.std(axis=0)
     expected = [[z[found.samples.y == label][:, unit].mean() for label in LETTERS] for unit in ranked_units(selector)]
@@ -135,7 +135,7 @@ def test_features_of_the_same_level_stand_together_in_the_heatmap():
 def test_a_constant_feature_that_is_included_has_no_heat_and_no_substitute():
     X, _ = make_data(0)
     X[:, 5] = 2.0
-    selector = L20Selector(4, max_features=12, include=[5])
+    selector = L20Selector(4, max_features=12, constraints=Constraints(include=[5]))
     with pytest.warns(UserWarning, match="included features are constant"):
         found = findings(selector, X=X, predictions=None)
     content = build_content(found)
@@ -181,7 +181,7 @@ def test_methods_without_weights_have_no_columns_of_them():
 
 
 def test_groups_are_shown_as_groups():
-    selector = L20Selector(2, max_features=12, feature_groups=[[0, 1, 2], [9, 5]])
+    selector = L20Selector(2, max_features=12, constraints=Constraints(groups=[[0, 1, 2], [9, 5]]))
     groups = SelectOptions(feature_groups={"left": ["g0", "g1", "g2"], "right": ["g9", "g5"]})
     found = findings(selector, k=2, predictions=None, options=groups)
     content = build_content(found)
@@ -194,7 +194,7 @@ def test_groups_are_shown_as_groups():
 
 
 def test_what_is_included_is_there_for_every_k():
-    found = findings(L20Selector(4, max_features=12, include=[0, 1]), predictions=None)
+    found = findings(L20Selector(4, max_features=12, constraints=Constraints(include=[0, 1])), predictions=None)
     content = build_content(found)
     assert set(content.features[:2]) == {"g0", "g1"}
     weights = found.selector.path_.refit(2).coef[:, found.selector.path_.order[0]]
@@ -364,7 +364,7 @@ def test_the_page_of_a_regression_is_made():
 
 
 def test_leaving_a_group_out_has_its_cost_beyond_the_page_too(monkeypatch):
-    found = findings(L20Selector(4, max_features=6, feature_groups=[[0, 1], [2, 3]]))
+    found = findings(L20Selector(4, max_features=6, constraints=Constraints(groups=[[0, 1], [2, 3]])))
     content = build_content(found)
     path = found.selector.path_
     for k in (1, 4):

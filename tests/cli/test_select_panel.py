@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from cli_samples import planted, write_table
 
-from l20fs import L20Classifier, Panel
+from l20fs import Constraints, L20Classifier, Panel
 from l20fs.cli import run
 from l20fs.methods import ReliefF
 
@@ -48,7 +48,7 @@ def test_groups_are_selected_together(table, tmp_path):
     file, X, labels = table
     (tmp_path / "groups.tsv").write_text("g0\tfirst\ng1\tfirst\ng2\tsecond\ng3\tsecond\n")
     panel = selected(file, tmp_path / "out", "--feature-groups", str(tmp_path / "groups.tsv"))
-    model = L20Classifier(3, max_features=12, feature_groups=[[0, 1], [2, 3]]).fit(X, labels)
+    model = L20Classifier(3, max_features=12, constraints=Constraints(groups=[[0, 1], [2, 3]])).fit(X, labels)
     assert panel.ends == [len(model.order_for(k)) for k in panel.sizes]
     np.testing.assert_allclose(panel.decision_function(X), model.decision_function(X), rtol=1e-9, atol=1e-9)
 

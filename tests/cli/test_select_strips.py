@@ -11,7 +11,7 @@ from samples import make_data
 from select_findings import LETTERS, findings
 from sklearn.impute import SimpleImputer
 
-from l20fs import L20Selector
+from l20fs import Constraints, L20Selector
 from l20fs.cli.options import SelectOptions
 from l20fs.cli.select_content import build_content
 from l20fs.cli.select_strips import strips_of
@@ -55,7 +55,7 @@ def test_values_that_were_filled_in_are_not_shown():
     sentence = "A sample without a measured value of the feature has no dot."
     assert sentence in render(build_content(with_gaps))
     assert sentence not in render(build_content(found))
-    groups = findings(L20Selector(2, max_features=9, feature_groups=[[0, 1, 2], [9, 5]]), predictions=None)
+    groups = findings(L20Selector(2, max_features=9, constraints=Constraints(groups=[[0, 1, 2], [9, 5]])), predictions=None)
     strips = of(replace(groups, samples=samples))
     assert sum(map(len, strips.values[0])) == 60
     assert strips.unit.endswith("mean of the features of the group, missing values filled in")

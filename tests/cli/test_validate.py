@@ -15,7 +15,7 @@ from cli_samples import contents, planted, read_tsv, write_table
 from khan_samples import tumours
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss, r2_score
 
-from l20fs import L20Classifier, L20Regressor, Panel
+from l20fs import Constraints, L20Classifier, L20Regressor, Panel
 from l20fs.bounds.certificate import support_loss
 from l20fs.cli import run
 from l20fs.cli.feature_list import inspect_list, make_model, problem_of
@@ -192,7 +192,7 @@ def test_a_list_with_a_second_table_is_judged_there_as_a_panel_of_it(validate, f
     found = validate("genes.txt", "train.csv", "cohort.csv", "--target", "type")
     train, blind = (pd.read_csv(folder / name, index_col=0) for name in ("train.csv", "cohort.csv"))
     X = train.drop(columns="type")
-    model = L20Classifier(5, include=panel.features[:5]).fit(X, train["type"])
+    model = L20Classifier(5, constraints=Constraints(include=panel.features[:5])).fit(X, train["type"])
     expected = model.score(blind[X.columns], blind["type"])
     assert found["parts"]["cohort"]["scores"]["accuracy"]["value"] == expected
     assert set(found["parts"]) == {"cross-validation", "cohort"}

@@ -16,7 +16,7 @@ from sklearn import config_context
 from sklearn.model_selection import LeaveOneGroupOut, cross_validate
 from sklearn.pipeline import make_pipeline
 
-from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector
+from l20fs import Constraints, L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector
 from l20fs.bounds.branch_and_bound import solve_exactly
 from l20fs.design import finish
 from l20fs.evaluation.engine import Samples, walk_fit
@@ -162,9 +162,9 @@ def test_the_robust_loss_fits_the_nuisances_too():
 
 def test_groups_of_features_and_included_ones():
     X, y, hospital = make_hospitals()
-    fitted = L20Selector(2, include=[BATCH_GENE]).fit(X, y, adjust_for=hospital)
+    fitted = L20Selector(2, constraints=Constraints(include=[BATCH_GENE])).fit(X, y, adjust_for=hospital)
     assert fitted.get_support(indices=True).tolist() == [BATCH_GENE, GENE]
-    fitted = L20Selector(1, feature_groups=[[BATCH_GENE, 2], [GENE, 3]]).fit(X, y, adjust_for=hospital)
+    fitted = L20Selector(1, constraints=Constraints(groups=[[BATCH_GENE, 2], [GENE, 3]])).fit(X, y, adjust_for=hospital)
     assert fitted.get_support(indices=True).tolist() == [GENE, 3]
 
 

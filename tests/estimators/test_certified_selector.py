@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 from supports import loss_of
 
 from l20fs import Constraints, L20Selector
-from l20fs.estimators.penalty import penalty_of
+from l20fs.estimators.penalty import feature_penalty
 from l20fs.objective import make_problem
 
 SETTINGS = {"ridge": 2.0, "scale": "zscore"}
 WISHES = {
     "free": {},
-    "include and exclude": {"include": [0], "exclude": [5]},
-    "groups": {"feature_groups": [[0, 3, 4], [1, 2], [6, 7]]},
-    "costs": {"penalty_factor": {0: 3.0, 3: 0.5, 6: 2.0}},
-    "all": {"include": [1], "exclude": [6], "feature_groups": [[0, 3], [1, 2]], "penalty_factor": {4: 2.0, 7: 0.5}},
+    "include and exclude": {"constraints": Constraints(include=[0], exclude=[5])},
+    "groups": {"constraints": Constraints(groups=[[0, 3, 4], [1, 2], [6, 7]])},
+    "costs": {"constraints": Constraints(costs={0: 3.0, 3: 0.5, 6: 2.0})},
+    "all": {"constraints": Constraints(include=[1], exclude=[6], groups=[[0, 3], [1, 2]], costs={4: 2.0, 7: 0.5})},
 }
 
 
@@ -31,7 +31,7 @@ def fit(X, y, parameters, sample_weight=None):
     """The fitted selector with its problem and penalty."""
     fitted = L20Selector(certify=True, class_weight=None, **SETTINGS, **parameters).fit(X, y, sample_weight)
     problem = make_problem(X, np.eye(3)[y], **SETTINGS, sample_weight=sample_weight)
-    return fitted, problem, penalty_of(fitted, problem.design.varies, None)
+    return fitted, problem, feature_penalty(fitted.constraints, problem.design.varies)
 
 
 def all_panels(problem, penalty):
@@ -81,7 +81,7 @@ def test_the_bound_is_tighter_under_constraints():
     X, y = make_counts(2, 60, 20)
     free = L20Selector(4, certify=True, **SETTINGS).fit(X, y)
     without = np.flatnonzero(free.support_)[:2].tolist()
-    narrow = L20Selector(4, certify=True, exclude=without, **SETTINGS).fit(X, y)
+    narrow = L20Selector(4, certify=True, constraints=Constraints(exclude=without), **SETTINGS).fit(X, y)
     assert narrow.certificate_.lower_bound > free.certificate_.lower_bound
     assert not set(without) & set(narrow.certificate_.proved_out)
 
@@ -125,7 +125,7 @@ def test_x_may_be_anywhere(place, shape, dtype, shift):
     """The bounds hold, and they are close to those of X in memory; also with means far from zero."""
     X, y = make_counts(4, *shape)
     X = (X + shift).astype(dtype)
-    parameters = {"n_features_to_select": 3, "include": [1], "exclude": [2]}
+    parameters = {"n_features_to_select": 3, "constraints": Constraints(include=[1], exclude=[2])}
     expected, problem, penalty = fit(X.astype(np.float64), y, parameters)
     found = L20Selector(certify=True, class_weight=None, **SETTINGS, **parameters).fit(PLACES[place](X), y)
     assert found.path_.lower_bounds == pytest.approx(expected.path_.lower_bounds, rel=1e-3)

@@ -7,14 +7,14 @@ import pytest
 from samples import make_data
 from sklearn.base import clone
 
-from l20fs import L20Selector
+from l20fs import Constraints, L20Selector
 from l20fs.objective.solution_path import SolutionPath
 
 
 def refitted(selector, X, y, rows):
     """The loss of least squares on some features, by a fit that has no others."""
     others = [j for j in range(X.shape[1]) if j not in rows]
-    options = {"feature_groups": None, "include": list(map(int, rows)), "exclude": others, "max_features": None}
+    options = {"constraints": Constraints(include=list(map(int, rows)), exclude=others), "max_features": None}
     fit = clone(selector).set_params(**options, n_features_to_select=len(rows), solver="forward")
     return fit.fit(X, y).path_.refit(len(rows)).loss
 
@@ -34,7 +34,7 @@ def test_costs_are_those_of_fits_without_the_feature(ridge, solver):
 
 def test_a_group_is_left_out_as_a_whole():
     X, y = make_data()
-    selector = L20Selector(3, feature_groups=[[0, 1, 2], [3, 4]], ridge=0.1, scale="zscore").fit(X, y)
+    selector = L20Selector(3, constraints=Constraints(groups=[[0, 1, 2], [3, 4]]), ridge=0.1, scale="zscore").fit(X, y)
     rows, units = selector.path_.support(3), selector.path_.unit_of
     expected = np.array([refitted(selector, X, y, rows[units[rows] != units[row]]) for row in rows])
     assert len(rows) > 3
@@ -44,7 +44,7 @@ def test_a_group_is_left_out_as_a_whole():
 def test_without_a_copy_nothing_is_lost():
     X, y = make_data()
     X[:, 5] = X[:, 0]
-    selector = L20Selector(3, include=[0, 5], ridge=0.0, scale="zscore")
+    selector = L20Selector(3, constraints=Constraints(include=[0, 5]), ridge=0.0, scale="zscore")
     with pytest.warns(UserWarning, match="copies or combinations"):
         selector.fit(X, y)
     costs = dict(zip(selector.path_.support(3), selector.path_.failure_costs(3), strict=True))

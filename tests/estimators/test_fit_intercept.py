@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from samples import SOLVERS, make_data, make_solver
 from sklearn.linear_model import Ridge
 
-from l20fs import L20Classifier, L20Regressor, L20Selector
+from l20fs import Constraints, L20Classifier, L20Regressor, L20Selector
 from l20fs.prediction import discriminant
 
 CONTAINERS = {
@@ -109,7 +109,7 @@ def test_brute_force_over_all_supports(seed):
 SETTINGS = [{"solver": make_solver(solver, lipschitz_start=50.0, max_iter=5000)} for solver in SOLVERS] + [
     {"loss": "l21"},
     {"certify": True},
-    {"feature_groups": [[0, CONSTANT], [ZERO, 5]], "include": [2]},
+    {"constraints": Constraints(groups=[[0, CONSTANT], [ZERO, 5]], include=[2])},
 ]
 
 

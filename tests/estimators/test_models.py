@@ -18,7 +18,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from l20fs import L20Classifier, L20Regressor, L20Selector
+from l20fs import Constraints, L20Classifier, L20Regressor, L20Selector
 from l20fs.data import load_srbct
 from l20fs.prediction import discriminant
 
@@ -159,7 +159,12 @@ def test_containers_agree(container, dtype):
     np.testing.assert_allclose(predicted, L20Regressor(4).fit(X, numbers).predict(X), rtol=1e-3, atol=1e-4)
 
 
-CONSTRAINTS = [{}, {"include": [7], "exclude": [5]}, {"feature_groups": [[2, 3], [0, 9, 11]]}, {"penalty_factor": {2: 3.0}}]
+CONSTRAINTS = [
+    {},
+    {"constraints": Constraints(include=[7], exclude=[5])},
+    {"constraints": Constraints(groups=[[2, 3], [0, 9, 11]])},
+    {"constraints": Constraints(costs={2: 3.0})},
+]
 
 
 @pytest.mark.parametrize("settings", CONSTRAINTS, ids=lambda settings: "+".join(settings) or "plain")

@@ -14,7 +14,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from supports import loss_of, powers_of_ten, problems
 
-from l20fs import L20Classifier, L20Selector, L20SelectorCV, StabilitySelector
+from l20fs import Constraints, L20Classifier, L20Selector, L20SelectorCV, StabilitySelector
 from l20fs.data import make_planted
 from l20fs.design import run
 from l20fs.estimators.near_optimal import SearchLimits, find_panels, loss_noise
@@ -144,7 +144,7 @@ def planted():
 @pytest.mark.parametrize("kind", [L20Selector, L20Classifier])
 def test_near_optimal_right_after_fit(planted, kind):
     X, y = planted
-    selector = kind(3, ridge=1.0, include=[2], exclude=[5]).fit(X, y)
+    selector = kind(3, ridge=1.0, constraints=Constraints(include=[2], exclude=[5])).fit(X, y)
     before = dict(vars(selector))
     atlas = selector.near_optimal(eps=0.1)
     assert vars(selector) == before

@@ -7,7 +7,7 @@ import pytest
 from panel_samples import columns_for
 from samples import SOLVERS, make_data, make_frame
 
-from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, Panel
+from l20fs import Constraints, L20Classifier, L20Regressor, L20Selector, L20SelectorCV, Panel
 from l20fs.estimators.calibration import gain_of
 from l20fs.estimators.panel_export import build_panel
 from l20fs.evaluation.folds import make_folds
@@ -24,8 +24,8 @@ SETTINGS = [
     {"loss": "l21"},
     {"ridge": 0.0},
     {"class_weight": None},
-    {"include": [0, 3]},
-    {"exclude": [2]},
+    {"constraints": Constraints(include=[0, 3])},
+    {"constraints": Constraints(exclude=[2])},
     {"ranking": "norm"},
     *({"solver": solver} for solver in SOLVERS[1:]),
 ]
@@ -62,7 +62,7 @@ def test_a_classifier(settings, weighted):
     weight = np.random.default_rng(1).uniform(0.0, 2.0, len(y)) if weighted else None
     model = L20Classifier(4, max_features=6, **settings).fit(X, y, weight)
     panel = model.to_panel(X, y, weight)
-    assert panel.sizes == list(range(2 if "include" in settings else 1, 7))
+    assert panel.sizes == list(range(2 if settings.get("constraints") == Constraints(include=[0, 3]) else 1, 7))
     assert_predicts_like(panel, model, X)
     assert_solves_alike(panel)
 
@@ -84,7 +84,7 @@ def test_a_regressor(settings, n_outputs):
 def test_groups_of_features():
     X, y = make_data(4)
     groups = [[2, 5], [9, 0, 1]]
-    model = L20Classifier(2, max_features=3, feature_groups=groups).fit(X, y)
+    model = L20Classifier(2, max_features=3, constraints=Constraints(groups=groups)).fit(X, y)
     panel = model.to_panel(X, y)
     assert panel.sizes == [1, 2, 3]
     assert panel.ends == [len(model.order_for(k)) for k in panel.sizes]

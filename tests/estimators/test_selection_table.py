@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from samples import make_data, make_frame
 from sklearn.base import BaseEstimator
 
-from l20fs import L20Selector
+from l20fs import Constraints, L20Selector
 from l20fs.estimators import selection_table
 from l20fs.estimators.selection_table import substitutes, worthwhile_correlation
 
@@ -206,7 +206,7 @@ def test_excluded_features_replace_nothing():
     X, y = make_data()
     X = np.column_stack([X, X[:, 2]])
     named = pd.DataFrame(X, columns=[f"g{j}" for j in range(12)] + ["copy"])
-    table = L20Selector(2, include=["g2"], exclude=["copy"]).fit(named, y).selection_frame(named)
+    table = L20Selector(2, constraints=Constraints(include=["g2"], exclude=["copy"])).fit(named, y).selection_frame(named)
     assert not table["could_replace"].str.contains("copy").any()
-    free = L20Selector(1, include=["g2"]).fit(named, y).selection_frame(named)
+    free = L20Selector(1, constraints=Constraints(include=["g2"])).fit(named, y).selection_frame(named)
     assert free["could_replace"][0].startswith("copy (1.00)")

@@ -30,7 +30,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV
+from l20fs import Constraints, L20Classifier, L20Regressor, L20Selector, L20SelectorCV
 from l20fs.objective.ridge import auto_ridge
 
 FOLDS = StratifiedKFold(3, shuffle=True, random_state=0)
@@ -436,7 +436,7 @@ def test_groups_that_cannot_work_are_named():
 
 def test_groups_of_features_are_counted_as_such():
     X, y = make_data()
-    template = L20Selector(feature_groups=[[2, 3, 4], [5, 6]], include=[0])
+    template = L20Selector(constraints=Constraints(groups=[[2, 3, 4], [5, 6]], include=[0]))
     selector = L20SelectorCV(3, selector=template, estimator=KNeighborsClassifier(3), max_features=5, cv=FOLDS).fit(X, y)
     assert selector.cv_results_["n_features_to_select"].tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]
     assert selector.n_features_ == selector.support_.sum() > 3

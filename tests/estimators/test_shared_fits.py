@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.linear_model import RidgeClassifier
 from sklearn.metrics import accuracy_score, make_scorer
 
-from l20fs import L20Selector, L20SelectorCV, StabilitySelector
+from l20fs import Constraints, L20Selector, L20SelectorCV, StabilitySelector
 from l20fs.blocks import as_blocks
 from l20fs.evaluation import engine, parallel
 
@@ -85,7 +85,7 @@ SEARCHES = {
     "ridges": ({"ridge": [0.1, "auto", 1.0]}, {}),
     "no intercept": ({"selector": L20Selector(fit_intercept=False)}, {}),
     "swap": ({"selector": L20Selector(solver="swap")}, {}),
-    "included": ({"selector": L20Selector(include=[3], exclude=[0])}, {}),
+    "included": ({"selector": L20Selector(constraints=Constraints(include=[3], exclude=[0]))}, {}),
     "own scorer": ({"scoring": OWN_SCORER}, {}),
     "own estimator": ({"estimator": RidgeClassifier()}, {}),
     "processes": ({"n_jobs": 2}, {}),
@@ -136,7 +136,11 @@ HALVES = {
     "groups": (L20Selector(4), {}, {"groups": np.arange(N_SAMPLES) // 9}),
     "nuisances": (L20Selector(4), {}, {"adjust_for": np.arange(N_SAMPLES) // 30}),
     "alpha": (L20Selector(None, alpha=2.0), {"fraction": 0.4}, {}),
-    "groups of features": (L20Selector(3, solver="ahiht", feature_groups=np.arange(N_FEATURES) // 2), {}, {}),
+    "groups of features": (
+        L20Selector(3, solver="ahiht", constraints=Constraints(groups=np.arange(N_FEATURES) // 2)),
+        {},
+        {},
+    ),
     "a search": (L20SelectorCV("best", max_features=N_FEATURES, cv=2), {}, {}),
     "a stability selection": (StabilitySelector(L20Selector(3), n_resamples=2, random_state=1), {}, {}),
 }

@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import has_fit_parameter
 
-from l20fs import AHIHT, L20Classifier, L20Selector, L20SelectorCV, StabilitySelector, methods
+from l20fs import AHIHT, Constraints, L20Classifier, L20Selector, L20SelectorCV, StabilitySelector, methods
 from l20fs.data import make_planted
 from l20fs.evaluation.resampling import plan_pairs
 from l20fs.evaluation.stability_index import expected_false, nogueira
@@ -380,7 +380,7 @@ def slow_units(stable, selector, X, y, k):
 @pytest.mark.parametrize("sparse", [False, True])
 def test_groups_are_counted_kept_and_dropped_together(sparse):
     X, y = grouped_data()
-    selector = L20Selector(5, max_features=7, feature_groups=GROUPS)
+    selector = L20Selector(5, max_features=7, constraints=Constraints(groups=GROUPS))
     stable = fit(selector, data=(sp.csr_array(X) if sparse else X, y), n_resamples=20)
     best = list(slow_units(stable, selector, X, y, 7))
     assert stable.orders_.tolist() == [[min(unit) for unit in units] for units in best]
@@ -420,11 +420,11 @@ def test_groups_are_counted_kept_and_dropped_together(sparse):
 
 def test_groups_of_a_selector_inside_another():
     X, y = grouped_data()
-    inner = L20Selector(feature_groups=GROUPS)
+    inner = L20Selector(constraints=Constraints(groups=GROUPS))
     for selector in (
         L20SelectorCV(5, selector=inner, max_features=6, cv=2),
-        StabilitySelector(L20Selector(5, feature_groups=GROUPS), 5, n_resamples=4, random_state=0),
-        L20Classifier(5, feature_groups=GROUPS),
+        StabilitySelector(L20Selector(5, constraints=Constraints(groups=GROUPS)), 5, n_resamples=4, random_state=0),
+        L20Classifier(5, constraints=Constraints(groups=GROUPS)),
     ):
         stable = fit(selector, data=(X, y), n_resamples=4)
         assert stable.frequencies_[1] == stable.frequencies_[9]
@@ -440,8 +440,8 @@ def test_forced_features_are_no_evidence_of_stability(by_factor):
     forced, banned = [12, 15, 16, 19], [2, 13]
     factors = np.ones(20)
     factors[forced], factors[banned] = 0.0, np.inf
-    wishes = {"penalty_factor": factors} if by_factor else {"include": forced, "exclude": banned}
-    stable = fit(L20Selector(7, max_features=9, **wishes), data=(X, y), n_resamples=20)
+    wishes = Constraints(costs=factors) if by_factor else Constraints(include=forced, exclude=banned)
+    stable = fit(L20Selector(7, max_features=9, constraints=wishes), data=(X, y), n_resamples=20)
     assert (stable.frequencies_[forced] == 1.0).all()
     assert (stable.frequencies_[banned] == 0.0).all()
     free = np.setdiff1d(np.arange(20), forced + banned)

@@ -13,7 +13,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV
+from l20fs import Constraints, L20Classifier, L20Regressor, L20Selector, L20SelectorCV
 from l20fs.evaluation.choice import choose
 from l20fs.evaluation.folds import make_stratified_folds
 from l20fs.evaluation.metrics import METRICS
@@ -56,7 +56,7 @@ SELECTORS = [
     L20Selector(2),
     L20Selector(solver="ahiht", ridge=0.5),
     L20Selector(solver="swap", scale="none", class_weight=None, ranking="norm"),
-    L20Selector(include=[3], exclude=[0]),
+    L20Selector(constraints=Constraints(include=[3], exclude=[0])),
     FisherScore(),
     MRMR(),
     RPMFS(tol=0.1),

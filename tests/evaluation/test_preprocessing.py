@@ -22,7 +22,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV
+from l20fs import Constraints, L20Classifier, L20Regressor, L20Selector, L20SelectorCV
 from l20fs.plots import SelectionHeatmapDisplay
 
 FOLDS = StratifiedKFold(3, shuffle=True, random_state=0)
@@ -132,8 +132,8 @@ def test_constraints_follow_their_columns_into_every_fold():
     """``rare`` comes first and is missing in one fold, so that indices mean other columns there."""
     frame, y = make_holes()
     preprocess = STEPS["fewer"]
-    by_name = {"include": ["g7"], "exclude": ["g5", "rare"], "feature_groups": {"pair": ["g0", "g1"]}}
-    by_index = {"include": [8], "exclude": [6, 0], "feature_groups": [[1, 2]]}
+    by_name = {"constraints": Constraints(include=["g7"], exclude=["g5", "rare"], groups={"pair": ["g0", "g1"]})}
+    by_index = {"constraints": Constraints(include=[8], exclude=[6, 0], groups=[[1, 2]])}
     found = [
         L20SelectorCV(
             4, selector=L20Selector(ridge=1.0, **constraints), preprocess=preprocess, max_features=4, cv=FOLDS
@@ -142,8 +142,8 @@ def test_constraints_follow_their_columns_into_every_fold():
     ]
     for number, (train, test) in enumerate(FOLDS.split(frame, y)):
         steps = clone(preprocess).set_output(transform="pandas")
-        here = {**by_name, "exclude": ["g5"] if number == 0 else ["g5", "rare"]}
-        pipeline = make_pipeline(steps, L20Classifier(4, ridge=1.0, **here)).fit(frame.iloc[train], y[train])
+        here = clone(by_name["constraints"]).set_params(exclude=["g5"] if number == 0 else ["g5", "rare"])
+        pipeline = make_pipeline(steps, L20Classifier(4, ridge=1.0, constraints=here)).fit(frame.iloc[train], y[train])
         for selector in found:
             assert selector.cv_results_[f"split{number}_test_score"][-1] == pipeline.score(frame.iloc[test], y[test])
             chosen = selector.preprocess_.get_feature_names_out()[selector.cv_results_[f"split{number}_support"][-1]]
@@ -182,7 +182,8 @@ def test_frames_of_mixed_columns():
     steps = make_column_transformer(
         (OneHotEncoder(), ["tissue"]), remainder=StandardScaler(), verbose_feature_names_out=False
     )
-    selector = L20SelectorCV(4, preprocess=steps, selector=L20Selector(include=["g3"]), cv=FOLDS).fit(frame, y)
+    template = L20Selector(constraints=Constraints(include=["g3"]))
+    selector = L20SelectorCV(4, preprocess=steps, selector=template, cv=FOLDS).fit(frame, y)
     assert {"tissue_skin", "g3"} <= set(selector.get_feature_names_out())
     assert (selector.n_features_in_, len(selector.support_)) == (13, 15)
     assert selector.score(frame, y) == 1.0

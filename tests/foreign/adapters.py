@@ -14,7 +14,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, methods
+from l20fs import Constraints, L20Classifier, L20Regressor, L20Selector, L20SelectorCV, methods
 from l20fs.estimators.base import About, BaseSelector
 
 
@@ -234,8 +234,7 @@ class FastCan(Adapter):
         solver = "forward" if self.beam_width == 1 else "swap"
         selector = L20Selector(
             self.n_features_to_select,
-            include=self.indices_include,
-            exclude=self.indices_exclude,
+            constraints=Constraints(include=self.indices_include, exclude=self.indices_exclude),
             solver=solver,
             ridge=0.0,
             scale="zscore",
@@ -304,9 +303,9 @@ class FloatingSelector(Adapter):
 
     def fit(self, X: Any, y: Any, **params: Any) -> Any:
         solver = "forward" if self.forward and not self.floating else "swap"
-        wishes = {"include": self.fixed_features, "feature_groups": self.feature_groups}
+        wishes = Constraints(include=self.fixed_features, groups=self.feature_groups)
         n_units = len(self.feature_groups or np.asarray(X)[0])
-        selector = L20Selector(solver=solver, task=self._task, max_features=n_units, **wishes)
+        selector = L20Selector(solver=solver, task=self._task, max_features=n_units, constraints=wishes)
         if isinstance(self.k_features, int):
             self._fitted(selector.set_params(n_features_to_select=self.k_features), X, y, **params)
             self._describe(X, y, range(max(1, self.selector_.path_.least_size), self.k_features + 1))

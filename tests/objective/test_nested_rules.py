@@ -7,7 +7,7 @@ import pytest
 from reference import values_of_rule
 from samples import make_data
 
-from l20fs import L20Classifier, L20Regressor
+from l20fs import Constraints, L20Classifier, L20Regressor
 
 DUPLICATES = np.array([0, 1, 2, 0, 3, 1, 4, 5, 2, 6])
 
@@ -27,9 +27,9 @@ CASES = {
     "unbalanced": {"class_weight": None, "scale": "none"},
     "weights": {"sample_weight": True},
     "nuisances": {"adjust_for": True},
-    "groups": {"feature_groups": np.repeat(np.arange(7), 2)},
-    "costs": {"penalty_factor": np.arange(1.0, 15.0)},
-    "included": {"include": [3, 13], "constant": 13},
+    "groups": {"constraints": Constraints(groups=np.repeat(np.arange(7), 2))},
+    "costs": {"constraints": Constraints(costs=np.arange(1.0, 15.0))},
+    "included": {"constraints": Constraints(include=[3, 13]), "constant": 13},
     "swap": {"solver": "swap"},
     "hiht": {"solver": "hiht"},
     "ahiht": {"solver": "ahiht"},
@@ -53,7 +53,8 @@ def fitted(make, case):
         given["adjust_for"] = np.tile(["north", "south"], len(y) // 2)
     if make is L20Regressor:
         y = y + rng.standard_normal(len(y))
-    n_units = len(set(options.get("feature_groups", np.arange(X.shape[1])).tolist()))
+    groups = options["constraints"].groups if "constraints" in options else None
+    n_units = X.shape[1] if groups is None else len(set(groups.tolist()))
     return make(2, max_features=n_units, **options).fit(X, y, **given), X
 
 

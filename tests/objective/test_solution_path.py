@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from reference import centred, loss
 
-from l20fs import L20Selector, SolutionPath
+from l20fs import Constraints, L20Selector, SolutionPath
 from l20fs.data import make_planted
 from l20fs.design import finish
 from l20fs.objective import make_problem
@@ -119,7 +119,7 @@ def test_the_best_k_are_the_first_of_the_order(ranking, groups):
     random = np.random.default_rng(0)
     X, y = random.standard_normal((40, 30)), np.arange(40) % 3
     X[:, 20] = X[:, 4]
-    path = L20Selector(8, ranking=ranking, feature_groups=groups, include=[5]).fit(X, y).path_
+    path = L20Selector(8, ranking=ranking, constraints=Constraints(groups=groups, include=[5])).fit(X, y).path_
     for k in range(1, path.n_selectable):
         assert path.support(k).tolist() == [j for j in path.order if path.ranking[j] <= k]
     assert path.n_ranked == path.n_units == len(np.unique(path.ranking))

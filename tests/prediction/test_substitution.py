@@ -10,7 +10,7 @@ import pytest
 from panel_samples import columns_for, fitted, named
 from samples import make_data
 
-from l20fs import L20Classifier, L20Regressor, Panel
+from l20fs import Constraints, L20Classifier, L20Regressor, Panel
 from l20fs.prediction.panel_records import PanelError
 
 #: Parameters of the estimators under which the sums differ.
@@ -28,7 +28,7 @@ SETTINGS = [
 def fit_on(features, X, y, kind, weight=None, **settings):
     """Fit a model to given features alone, in the units of all."""
     others = [j for j in range(X.shape[1]) if j not in features]
-    return kind(len(features), exclude=others, **settings).fit(X, y, weight)
+    return kind(len(features), constraints=Constraints(exclude=others), **settings).fit(X, y, weight)
 
 
 def assert_same_rule(panel, model):
@@ -112,7 +112,7 @@ def test_a_copy_replaces_a_feature_without_a_trace():
     X, y = make_data(2)
     best = int(L20Classifier(3).fit(X, y).order_for(1)[0])
     X = np.column_stack([X, X[:, best]])
-    model = L20Classifier(3, exclude=[X.shape[1] - 1]).fit(X, y)
+    model = L20Classifier(3, constraints=Constraints(exclude=[X.shape[1] - 1])).fit(X, y)
     panel = model.with_size(3).to_panel(X, y)
     assert f"x{X.shape[1] - 1}" not in panel.features + panel.substitutes  # what is excluded replaces nothing
     model = L20Classifier(3).fit(X, y)

@@ -248,7 +248,7 @@ def test_scalar_target_is_the_scalar_l0_problem():
     assert n_rows(dense_weights(path)) == path.n_nonzero[-1] > 0
 
 
-@pytest.mark.parametrize("solver, most", [(AHIHT(), 1.0), (HIHT(max_iter=5000), 0.5)])
+@pytest.mark.parametrize(("solver", "most"), [(AHIHT(), 1.0), (HIHT(max_iter=5000), 0.5)])
 def test_steps_among_near_rows_ask_for_no_product(solver, most):
     X, Y = draw(3, n_samples=40, n_features=400)
     walk, n_products = solver.walk(make_problem(X, Y, ridge=1.0), 10), 0

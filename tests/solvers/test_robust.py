@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reference import robust_greedy, robust_unit
 from scipy.optimize import minimize
 
-from l20fs import L20Classifier, L20Regressor, L20Selector
+from l20fs import Constraints, L20Classifier, L20Regressor, L20Selector
 from l20fs.design import finish
 from l20fs.objective import make_problem
 from l20fs.solvers import forward, swap
@@ -121,7 +121,7 @@ def test_no_exchange_of_two_features_lowers_the_loss(ridge, drawn):
     options = {"loss": "l21", "solver": "swap", "ridge": ridge, "scale": "none"}
 
     def path(k, include):
-        return L20Regressor(k, include=include, **options).fit(X, Y, sample_weight=weights).path_
+        return L20Regressor(k, constraints=Constraints(include=include), **options).fit(X, Y, sample_weight=weights).path_
 
     def loss(panel):
         return path(len(panel), panel).losses[-1]

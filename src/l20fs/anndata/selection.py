@@ -70,7 +70,7 @@ def select_genes(
         Column of ``adata.obs`` with the batch of each cell. The mean of each batch is subtracted from every gene, which is
         the same as an intercept for each batch: types are compared within batches only, and genes that distinguish types
         through the batch are of no use. A sparse matrix is centred a few cells at a time; cross-validation, ``certify``,
-        ``loss="l21"`` and ``feature_groups`` need a dense copy.
+        ``loss="l21"`` and groups of genes need a dense copy.
     groups : str, optional
         Column of ``adata.obs``, such as the donor, of which all cells are on one side of each split of the cross-validation
         for ``n_genes="1se"`` or ``"best"``.
@@ -91,10 +91,8 @@ def select_genes(
     **params
         Other parameters of :class:`~l20fs.L20Selector`, and ``cv``, ``scoring``, ``sizes`` and ``n_jobs`` of
         :class:`~l20fs.L20SelectorCV` for a number by cross-validation. A dict of ``class_weight`` has a weight per label.
-        ``include``, ``exclude``, ``penalty_factor``, ``feature_groups`` and ``constraints`` take names of genes; indices,
-        masks and arrays
-        refer to all genes of ``adata``, also with ``mask_var``. A gene outside ``mask_var`` cannot be included, and need not
-        be excluded.
+        ``constraints`` take names of genes; indices, masks and arrays refer to all genes of ``adata``, also with
+        ``mask_var``. A gene outside ``mask_var`` cannot be included, and need not be excluded.
 
     Returns
     -------
@@ -244,9 +242,7 @@ class _Batches:
 
     def apply(self, X: Any, selector: L20Selector, n_genes: Any) -> Any:
         """Return X without the means of the batches."""
-        needs_memory = (
-            n_genes in RULES or selector.certify or selector.loss != "squared" or selector.feature_groups is not None
-        )
+        needs_memory = n_genes in RULES or selector.certify or selector.loss != "squared" or _has_groups(selector)
         return matrix.centred(X, self.centre, in_memory=needs_memory, max_memory=selector.max_memory)
 
     def effects(self, genes: Array) -> Array:
@@ -292,37 +288,28 @@ def _restricted(asked: L20Selector, genes: Array, candidates: Array) -> L20Selec
     selector = L20Selector(**asked.get_params(deep=False))  # no clone: a callback must stay the same object
     if candidates.all():
         return selector
-    place = {int(gene): position for position, gene in enumerate(np.flatnonzero(candidates))}
-    if asked.include is not None:
-        selector.include = _places(genes, place, asked.include)
-    if asked.exclude is not None:
-        selector.exclude = [place[gene] for gene in asked.exclude if gene in place]
-    if asked.feature_groups is not None:
-        selector.feature_groups = asked.feature_groups[candidates]
-    if asked.penalty_factor is not None:
-        _places(genes, place, np.flatnonzero(asked.penalty_factor == 0.0).tolist())
-        selector.penalty_factor = asked.penalty_factor[candidates]
     if asked.constraints is not None:
+        outside = [genes[gene] for gene in asked.constraints.included() if not candidates[gene]]
+        if outside:
+            raise ValueError(
+                f"{len(outside)} of the included genes are outside mask_var: {listed(outside)}. Add them to the mask, or do "
+                "not include them."
+            )
         selector.constraints = asked.constraints.placed(np.flatnonzero(candidates))
     return selector
 
 
-def _places(genes: Array, place: dict[int, int], included: list[int]) -> list[int]:
-    """Return the positions of the included genes among the candidates."""
-    outside = [genes[gene] for gene in included if gene not in place]
-    if outside:
-        raise ValueError(
-            f"{len(outside)} of the included genes are outside mask_var: {listed(outside)}. Add them to the mask, or leave "
-            "them out."
-        )
-    return [place[gene] for gene in included]
+def _has_groups(selector: L20Selector) -> bool:
+    return selector.constraints is not None and selector.constraints.groups is not None
 
 
 def _params(asked: L20Selector, genes: Array) -> dict[str, Any]:
     """Return the parameters of a selector, with ``include`` and ``exclude`` as names of genes."""
     params = asked.get_params()
     params = {"n_genes": params.pop("n_features_to_select"), **params, "solver": make_solver(asked.solver).name}
-    params |= {name: genes[params[name]] for name in ("include", "exclude") if params[name] is not None}
+    params = {name: value for name, value in params.items() if not name.startswith("constraints__")}
     if asked.constraints is not None:
-        params["constraints"] = asked.constraints.sentence()
+        own = asked.constraints
+        params["constraints"] = own.sentence() or None
+        params |= {name: genes[getattr(own, name)] for name in ("include", "exclude") if getattr(own, name) is not None}
     return params

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from l20fs import L20Classifier, L20Regressor
+from l20fs import Constraints, L20Classifier, L20Regressor
 from l20fs.bounds.certificate import certify_size, support_loss
 from l20fs.cli.load import nuisances_of
 from l20fs.data.readers import Samples
@@ -79,7 +79,7 @@ class ListReport:
 def make_model(samples: Samples, rows: list[int]) -> Any:
     """Return the unfitted model on exactly these features: no selection, weights only."""
     kind = L20Classifier if samples.task == "classification" else L20Regressor
-    return kind(len(rows), include=rows)
+    return kind(len(rows), constraints=Constraints(include=rows))
 
 
 def cross_validate(samples: Samples, rows: list[int], folds: list[Fold]) -> Validation:
@@ -110,7 +110,7 @@ def inspect_list(samples: Samples, rows: list[int]) -> ListReport:
     problem = problem_of(samples)
     whole = problem.null_loss or 1.0
     loss = support_loss(problem, np.array(rows))
-    model = make_model(samples, rows).set_params(include=None)
+    model = make_model(samples, rows).set_params(constraints=None)
     model.fit(samples.X, samples.y, adjust_for=nuisances_of(samples))
     best = model.order_for(len(rows))
     loss_found = min(support_loss(problem, best), loss)

@@ -22,7 +22,7 @@ from l20fs.cli.parameter_types import SOLVERS, supervised_methods
 from l20fs.data import load_srbct
 from l20fs.data.readers import DataError, Samples, read_table
 from l20fs.estimators.base import BaseSelector
-from l20fs.inputs.constraints import Features
+from l20fs.inputs.names import Features
 from l20fs.inputs.nuisances import encode_nuisances
 from l20fs.text import abbreviated, by_number, counted
 from l20fs.typing import Array, Task
@@ -164,16 +164,12 @@ def make_selector(samples: Samples, options: ModelOptions, max_features: int) ->
             )
         return for_numbers(selector) if samples.task == "regression" else selector
     features = Features(len(samples.feature_names), np.array(samples.feature_names, dtype=object), source="the table")
-    groups = options.feature_groups
     checked: dict[str, Any] = {name: getattr(options, name) for name in ("alpha", "ridge", "scale", "ranking")}
     return L20Selector(
         **checked | {"solver": method, "task": "regression" if samples.task == "regression" else "auto"},
         class_weight=None if options.class_weight == "none" else options.class_weight,
         max_features=max_features,
-        include=_indices(features, "include", _refuse_left_out(samples, options.include)),
-        exclude=_indices(features, "exclude", _without_left_out(samples, options.exclude)),
-        constraints=make_constraints(features, options),
-        feature_groups=groups and [_indices(features, "feature_groups", members) for members in groups.values()],
+        constraints=make_constraints(samples, features, options),
     )
 
 
@@ -206,8 +202,9 @@ def _without_left_out(samples: Samples, names: list[str] | None) -> list[str] | 
     return None if names is None else [name for name in names if name not in others]
 
 
-def make_constraints(features: Features, options: ModelOptions) -> Constraints | None:
-    """Return the constraints on panels; features of sets and with costs that the table does not have are left out."""
+def make_constraints(samples: Samples, features: Features, options: ModelOptions) -> Constraints | None:
+    """Return the constraints; features of sets and with costs that the table does not have are left out."""
+    groups = options.feature_groups
     known = dict.fromkeys(() if features.names is None else features.names)
     has_atlas = getattr(options, "atlas", None) is not None
     if options.costs and options.budget is None and not has_atlas:
@@ -219,14 +216,17 @@ def make_constraints(features: Features, options: ModelOptions) -> Constraints |
     _tell_others("costs", options.costs or {}, known)
     _tell_others("sets", dict.fromkeys(row for rows in (options.sets or {}).values() for row in rows), known)
     constraints = Constraints(
+        include=_indices(features, "include", _refuse_left_out(samples, options.include)),
+        exclude=_indices(features, "exclude", _without_left_out(samples, options.exclude)),
+        groups=groups and [_indices(features, "feature_groups", members) for members in groups.values()],
         min_per_class=options.min_per_class,
         max_per_class=options.max_per_class,
         budget=options.budget,
-        costs=None if options.budget is None and has_atlas else costs,  # of an atlas they limit nothing
+        costs=None if options.budget is None else costs,  # those of an atlas alone limit nothing
         exclusive=options.exclusive and [_indices(features, "exclusive", rows) for rows in options.exclusive],
         sets=sets,
     )
-    if constraints.are_empty:
+    if constraints == Constraints():
         return None
     try:
         constraints.check()

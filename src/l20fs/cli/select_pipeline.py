@@ -22,8 +22,8 @@ from l20fs.data.readers import DataError, Samples
 from l20fs.defaults import DEFAULT_N_FEATURES
 from l20fs.design import Part, share_samples
 from l20fs.estimators.base import BaseSelector
-from l20fs.estimators.feasibility import possible_sizes
 from l20fs.estimators.panels import largest_k, ranked_units
+from l20fs.estimators.penalty import possible_sizes
 from l20fs.evaluation.choice import choose, choose_each, is_at_limit, search_limits, search_sizes
 from l20fs.evaluation.corrected_score import Estimate, corrected_score, fixed_score
 from l20fs.evaluation.metrics import METRICS, Metric
@@ -67,7 +67,7 @@ def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str
         with working("All near-optimal panels"):
             atlas = list_panels(selector, k, samples, options.atlas)
     provenance = provenance | {"protocol": describe_protocol(predictions, samples), "scoring": metric.name}
-    if isinstance(selector, L20Selector) and selector.constraints is not None:
+    if isinstance(selector, L20Selector) and selector.constraints is not None and selector.constraints.limit_panels:
         provenance["constraints"] = selector.constraints.sentence()
     findings = Findings(
         samples,
@@ -197,7 +197,8 @@ def fit_and_validate(
     selector = make_selector(samples, options, max_features)
     # Another method gives a ranking, of which the best k are taken; only the path knows an end before that.
     selector.set_params(n_features_to_select=k if isinstance(selector, L20Selector) else max_features)
-    if isinstance(selector, L20Selector) and selector.constraints is not None and rule != "asked":
+    limits_panels = isinstance(selector, L20Selector) and selector.constraints and selector.constraints.limit_panels
+    if limits_panels and rule != "asked":
         names = np.array(samples.feature_names, dtype=object)
         _, possible = possible_sizes(selector, samples.X, encode_targets(samples.y, selector.task), names)
         k = min(max(k, possible.least), possible.most)

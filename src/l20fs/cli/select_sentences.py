@@ -94,7 +94,7 @@ def settings(findings: Findings) -> str | None:
     if findings.samples.adjust_for:
         scaling = f"{sentences.adjusted_for(list(findings.samples.adjust_for))} {scaling}"
     said = [scaling, sentences.how_strong_the_ridge_is(selector.ridge, selector.ridge_, n_folds)]
-    if selector.constraints is not None:
+    if selector.constraints is not None and selector.constraints.limit_panels:
         said.append(f"Every panel meets the constraints: {selector.constraints.sentence()}.")
     return " ".join(said)
 

@@ -25,8 +25,8 @@ from l20fs.estimators.calibration import folded_calibrations, leave_one_out
 from l20fs.estimators.frames import without_frame
 from l20fs.estimators.predictor import Predictor, Scored, beside
 from l20fs.estimators.selector import L20Selector, Loss
+from l20fs.inputs.constraints import Constraints
 from l20fs.inputs.devices import Place, as_numpy, is_device_array
-from l20fs.inputs.panel_constraints import Constraints
 from l20fs.inputs.targets import Targets, numeric_targets
 from l20fs.inputs.validation import refuse_foreign_array, refuse_odd_tensor, refuse_other_width
 from l20fs.objective.class_scatter import class_scatter
@@ -140,7 +140,7 @@ class L20Classifier(Scored, ClassifierMixin, _Model):
         makes the probabilities of panels from thousands of features somewhat too sure. A number of folds, or any ``cv`` of
         scikit-learn: the whole selection is repeated in every fold, which takes so many fits more and knows that price.
         None: nothing is computed, and :meth:`predict_proba` is not available. :class:`L20SelectorCV` has the folds anyway.
-    ranking, max_features, certify, include, exclude, penalty_factor, feature_groups, constraints : various
+    ranking, max_features, certify, constraints : various
         As in :class:`L20Selector`.
     max_memory, callback : various
         As in :class:`L20Selector`.
@@ -192,10 +192,6 @@ class L20Classifier(Scored, ClassifierMixin, _Model):
         ranking: Ranking = DEFAULT_RANKING,
         max_features: int | None = None,
         certify: bool = False,
-        include: Any = None,
-        exclude: Any = None,
-        penalty_factor: Any = None,
-        feature_groups: Any = None,
         constraints: Constraints | None = None,
         max_memory: int | str | None = None,
         callback: Callable[[Stage], object] | Literal["print"] | None = None,
@@ -213,10 +209,6 @@ class L20Classifier(Scored, ClassifierMixin, _Model):
             ranking=ranking,
             max_features=max_features,
             certify=certify,
-            include=include,
-            exclude=exclude,
-            penalty_factor=penalty_factor,
-            feature_groups=feature_groups,
             constraints=constraints,
             max_memory=max_memory,
             callback=callback,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from l20fs.inputs.constraints import Features
+from l20fs.inputs.names import Features
 from l20fs.text import by_number, counted, joined, small_percent
 from l20fs.typing import Array
 
@@ -50,7 +50,7 @@ class PanelAtlas:
     """All panels whose loss is within a share of the best, and what they have in common.
 
     :meth:`L20Selector.near_optimal <l20fs.L20Selector.near_optimal>` makes it. Features are given by index, and by name
-    where they have one. With ``feature_groups`` a panel consists of groups, and features that stand alone; the lowest
+    where they have one. With groups a panel consists of groups, and features that stand alone; the lowest
     feature of a group stands for it.
 
     Attributes
@@ -400,7 +400,7 @@ class PanelAtlas:
         if isinstance(values, Mapping):
             found[features.find_all("values", list(values))] = list(values.values())
         else:
-            found = np.asarray(features.in_order("values", values), dtype=np.float64)
+            found = np.asarray(features.one_each("values", values), dtype=np.float64)
         if found.shape != self.counts.shape:
             raise ValueError(
                 f"{len(found)} values for {len(self.counts)} features. Give one per feature, or a dict of name or index: "

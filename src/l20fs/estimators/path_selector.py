@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.selection_table import selection_frame
-from l20fs.inputs.panel_constraints import Constraints
+from l20fs.inputs.constraints import Constraints
 from l20fs.objective.nested_rules import NestedRules
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.prediction.discriminant import ClassScatter

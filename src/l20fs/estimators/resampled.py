@@ -11,7 +11,7 @@ from l20fs.design import Walk, finish, make_design, share_samples
 from l20fs.design.samples import samples_of
 from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.path_selector import PathSelector
-from l20fs.estimators.penalty import penalty_of
+from l20fs.estimators.penalty import feature_penalty
 from l20fs.estimators.selector import L20Selector
 from l20fs.evaluation.folds import OTHER_GROUPS
 from l20fs.evaluation.resampling import Pairs
@@ -101,12 +101,12 @@ def find_units(selector: Any, X: Any, targets: Targets) -> Units:
         selector = getattr(selector, "selector", None)
     if not isinstance(selector, L20Selector):
         return Units(np.arange(n_features), np.arange(n_features), np.ones(n_features, dtype=bool))
-    has_groups = selector.feature_groups is not None
+    has_groups = selector.constraints is not None and selector.constraints.groups is not None
     varies = np.ones(n_features, dtype=bool)
     if has_groups:
         own: dict[str, Any] = {"fit_intercept": selector.fit_intercept, "nuisances": targets.nuisances}
         varies = make_design(X, "zscore", targets.sample_weight, **own).varies
-    penalty = penalty_of(selector, varies, None)
+    penalty = feature_penalty(selector.constraints, varies)
     heads = np.unique(penalty.unit_of, return_index=True)[1]
     return Units(penalty.unit_of, heads, (penalty.costs > 0.0) & (penalty.costs < np.inf))
 

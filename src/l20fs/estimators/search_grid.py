@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from l20fs.estimators.feasibility import SizeRange
+from l20fs.estimators.penalty import SizeRange
 from l20fs.evaluation.choice import search_limits, search_sizes
 from l20fs.inputs.validation import check_number
 from l20fs.objective.ridge import check_ridge

@@ -27,7 +27,6 @@ from l20fs.defaults import (
 from l20fs.design import Part, Scale, Walk, finish
 from l20fs.design.driver import ColumnsRequest
 from l20fs.estimators.base import About
-from l20fs.estimators.feasibility import refuse_size, size_range
 from l20fs.estimators.near_optimal import (
     NOTHING,
     FittedOn,
@@ -38,8 +37,8 @@ from l20fs.estimators.near_optimal import (
 )
 from l20fs.estimators.panel_atlas import PanelAtlas
 from l20fs.estimators.path_selector import PathSelector
-from l20fs.estimators.penalty import panel_penalty, penalty_of, warn_of_idle_features
-from l20fs.inputs.panel_constraints import Constraints
+from l20fs.estimators.penalty import feature_penalty, panel_penalty, refuse_size, size_range, warn_of_idle_features
+from l20fs.inputs.constraints import Constraints
 from l20fs.inputs.targets import Targets, warn_of_numbers_as_labels, weights_of_targets
 from l20fs.inputs.validation import check_choice, check_flag, check_number
 from l20fs.objective.problem import Problem, problem_on
@@ -76,8 +75,8 @@ class L20Selector(PathSelector):
         ``solver="forward"``, ``ranking="entry"`` and ``loss="squared"`` a smaller number gives the features of a fresh fit;
         otherwise they may differ, since rows are exchanged or weighed on the way to the end (``path_.rows_at(k)`` has those
         of the stage with k rows). A number beyond the end gives a warning, since no fit has ranked features there as a fresh
-        one would: give ``max_features`` when several numbers are to be compared. With ``feature_groups`` it counts groups,
-        and features that stand alone.
+        one would: give ``max_features`` when several numbers are to be compared. With groups it counts groups, and
+        features that stand alone.
     solver : {"forward", "swap", "ahiht", "hiht"} or solver object, default="forward"
         ``"forward"`` adds the feature that lowers the objective most, again and again. ``"swap"`` also exchanges features
         while that helps, at every size: the lowest objective, at several times the cost. ``"ahiht"`` and ``"hiht"`` are the
@@ -121,22 +120,12 @@ class L20Selector(PathSelector):
     certify : bool, default=False
         Also compute how far from the global optimum the selection can be at most, ``path_.gap(k)``, and which features
         are proved to be in it or not, ``certificate_``. Takes a few times as long as the fit, and says something only if
-        the ridge term is not small. The optimum is the one under ``include``, ``exclude``, ``feature_groups`` and all other
-        constraints. For X in blocks a working set takes a pass, a few for each size that is solved.
-    include : sequence of names or indices, mask of shape (n_features,), or None, default=None
-        Features that are always selected, ranked first and free of cost. They count in ``n_features_to_select``.
-    exclude : sequence of names or indices, mask of shape (n_features,), or None, default=None
-        Features that are never selected. They still count in the mean that ``ridge`` is relative to, if they vary.
-    penalty_factor : array of shape (n_features,), dict of name or index: factor, or None, default=None
-        What lambda is multiplied by for each feature, 1 where none is given: a feature of factor 2 has to bring twice as
-        much. 0 includes a feature, infinity excludes it.
-    feature_groups : array of shape (n_features,) of labels, list of lists, dict of name: list, or None, default=None
-        Features that are selected together or not at all, by names or indices; those not mentioned stand alone. A group
-        costs as much as its features that vary. It is included (excluded) if one of its features is.
+        the ridge term is not small. The optimum is the one under
+        ``constraints``. For X in blocks a working set takes a pass, a few for each size that is solved.
     constraints : Constraints or None, default=None
-        What a panel must have besides: so many features per class or set at least or at most, costs within a budget,
-        features that exclude each other (:class:`~l20fs.Constraints`, docs/penalty.md). Every selection meets them, from the
-        least size at which that is possible; with the solvers ``"forward"`` and ``"swap"`` and ``loss="squared"``.
+        What every selection meets: features that are included or excluded, groups, costs, numbers per class or set
+        (:class:`~l20fs.Constraints`). Limits of panels need the solver ``"forward"`` or ``"swap"`` and
+        ``loss="squared"``.
     max_memory : int, str or None, default=None
         How much memory the fit may take where X comes in blocks, as a Dask array or from a file: a number of bytes, or a
         text such as ``"4G"``. A memory map (``numpy.load(file, mmap_mode="r")``) that is small against it is loaded. None:
@@ -166,7 +155,7 @@ class L20Selector(PathSelector):
         With ``certify=True``: ``lower_bound``, ``upper_bound`` and ``gap`` of the objective for the features selected by
         ``fit``, and the features that are certainly in, or not in, the best selection of that size (at that ``alpha``);
         included and excluded ones are not listed. The objective of a number of features is f. Where they have different
-        costs (``penalty_factor``, or ``feature_groups``), it is f + lambda * cost at the lambda of the first stage with so
+        costs (``constraints``), it is f + lambda * cost at the lambda of the first stage with so
         many features or groups, ``path_.alpha_at(k)``: the trade-off at which they were selected. Without a number it is
         f + lambda * cost at ``alpha``.
     sample_weights_ : array of shape (n_samples,)
@@ -234,10 +223,6 @@ class L20Selector(PathSelector):
         ranking: Ranking = DEFAULT_RANKING,
         max_features: int | None = None,
         certify: bool = False,
-        include: Any = None,
-        exclude: Any = None,
-        penalty_factor: Any = None,
-        feature_groups: Any = None,
         constraints: Constraints | None = None,
         max_memory: int | str | None = None,
         callback: Callable[[Stage], object] | Literal["print"] | None = None,
@@ -254,10 +239,6 @@ class L20Selector(PathSelector):
         self.ranking = ranking
         self.max_features = max_features
         self.certify = certify
-        self.include = include
-        self.exclude = exclude
-        self.penalty_factor = penalty_factor
-        self.feature_groups = feature_groups
         self.constraints = constraints
         self.max_memory = max_memory
         self.callback = callback
@@ -330,10 +311,9 @@ class L20Selector(PathSelector):
     ) -> PanelAtlas:
         """List all panels whose loss is nearly as low as that of the best, with proof that there are no others.
 
-        All panels have the same number of features, and meet ``include``, ``exclude``, ``feature_groups`` and
-        ``constraints``. The loss is
-        that of this selector, least squares with the ridge term. The search is fast if the ridge term is strong
-        (docs/panels.md has times); a result that says ``is_complete`` is the same on every machine.
+        All panels have the same number of features and meet ``constraints``. The loss is that of this selector, least
+        squares with the ridge term. The search is fast if the ridge term is strong (docs/panels.md has times); a result
+        that says ``is_complete`` is the same on every machine.
 
         Parameters
         ----------
@@ -400,7 +380,7 @@ class L20Selector(PathSelector):
         X, targets = clone(self)._prepare(X, y, sample_weight, adjust_for)
         problem = finish(self._pose(X, targets))
         refuse_other_samples(self.path_, problem)
-        return problem, panel_penalty(self, problem, targets, getattr(self, "feature_names_in_", None))
+        return problem, panel_penalty(self.constraints, problem, targets, getattr(self, "feature_names_in_", None))
 
     def __getstate__(self) -> dict[str, Any]:
         # The samples are the user's, and no part of a file or a copy.
@@ -430,11 +410,11 @@ class L20Selector(PathSelector):
         self.n_nuisances_ = 0 if basis is None else len(basis)
         self._is_explained = problem.is_explained
         names = getattr(self, "feature_names_in_", None)
-        penalty = panel_penalty(self, problem, targets, names)
+        penalty = panel_penalty(self.constraints, problem, targets, names)
         warn_of_idle_features(problem, penalty, names)
         k_max = self._largest_size(penalty)
         if penalty.rules is not None:
-            k_max, penalty = self._sized_for_panels(k_max, penalty, problem.design.varies, names)
+            k_max, penalty = self._sized_for_panels(k_max, penalty, problem.design.varies)
         solver = make_solver(self.solver)
         target = None if self.alpha is None else float(self.alpha)
         report = print_stage if self.callback == "print" else self.callback
@@ -515,24 +495,24 @@ class L20Selector(PathSelector):
         self._refuse_less_than_included(size, k, n_included)
         return min(max(k, self.max_features or 1, n_included), penalty.n_allowed)
 
-    def _sized_for_panels(
-        self, k_max: int, penalty: RowPenalty, varies: Array, names: Array | None
-    ) -> tuple[int, RowPenalty]:
+    def _sized_for_panels(self, k_max: int, penalty: RowPenalty, varies: Array) -> tuple[int, RowPenalty]:
         """Return the size at which the path ends, and the penalty with the size that every panel on it can grow to."""
         size, rules = self.n_features_to_select, penalty.rules
         assert rules is not None
         if isinstance(size, numbers.Real):
             wanted = min(self._n_wanted(size, penalty.n_units), penalty.n_selectable(varies))
-            refuse_size(penalty, varies, wanted, names)
+            refuse_size(penalty, varies, wanted)
         else:
-            wanted = size_range(penalty, varies, names).least
+            wanted = size_range(penalty, varies).least
         return max(k_max, wanted), replace(penalty, rules=replace(rules, size=wanted))
 
     def _refuse_before_reading(self, X: Blocks | Part, targets: Targets) -> None:
         """Raise errors that need no pass over X, which may take an hour."""
         if self.loss == "l21":
             raise ValueError("loss='l21' is not available for X in blocks. Load X into memory, or leave it out.")
-        penalty = penalty_of(self, np.ones(X.shape[1], dtype=bool), getattr(self, "feature_names_in_", None))
+        penalty = feature_penalty(
+            self.constraints, np.ones(X.shape[1], dtype=bool), getattr(self, "feature_names_in_", None)
+        )
         # A share is one of units, of which there are more if constant features, which are not known yet, leave groups.
         size = self.n_features_to_select
         if isinstance(size, numbers.Integral if penalty.has_groups else numbers.Real):
@@ -616,11 +596,13 @@ class L20Selector(PathSelector):
         if not isinstance(self.constraints, Constraints):
             raise TypeError(f"constraints={self.constraints!r} is no object of l20fs.Constraints. Use one, or None.")
         self.constraints.check()
+        if not self.constraints.limit_panels:
+            return
         if not solver.takes_constraints:
             able = _either(other for other in SOLVERS.values() if other.takes_constraints)
-            raise ValueError(f"constraints with solver={self.solver!r} are not available. Use solver={able}.")
+            raise ValueError(f"Limits of panels with solver={self.solver!r} are not available. Use solver={able}.")
         if self.loss != "squared":
-            raise ValueError(f"constraints with loss={self.loss!r} are not available. Use loss='squared', or none.")
+            raise ValueError(f"Limits of panels with loss={self.loss!r} are not available. Use loss='squared', or none.")
 
 
 def print_stage(stage: Stage) -> None:

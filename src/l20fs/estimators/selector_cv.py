@@ -15,8 +15,8 @@ from sklearn.utils.metadata_routing import MetadataRouter
 from l20fs.blocks import comes_in_blocks, is_dask_frame
 from l20fs.design import Part, SampleWeights, finish
 from l20fs.estimators.calibration import calibrations_of_search
-from l20fs.estimators.feasibility import SizeRange, possible_sizes
 from l20fs.estimators.models import L20Classifier, calibrate
+from l20fs.estimators.penalty import SizeRange, possible_sizes
 from l20fs.estimators.search_grid import SearchGrid
 from l20fs.estimators.searched_selector import Model, SearchedSelector
 from l20fs.estimators.selector import L20Selector

@@ -56,10 +56,9 @@ class StabilitySelector(BaseSelector):
     was selected. One fit keeps the ranking of every half: ``threshold`` and ``n_features_to_select`` can be changed
     afterwards.
 
-    Features that an :class:`L20Selector` selects together (``feature_groups``) are counted, kept and dropped together, and
-    every number below counts such groups and the features that stand alone. Features that it is told to select always or
-    never (``include``, ``exclude``, ``penalty_factor`` 0 and infinity) say nothing about stability and are left out of the
-    index and the error bound.
+    Features that an :class:`L20Selector` selects together (groups of its ``constraints``) are counted, kept and dropped
+    together, and every number below counts such groups and the features that stand alone. Features that it is told to
+    select always or never say nothing about stability and are left out of the index and the error bound.
 
     Parameters
     ----------
@@ -69,7 +68,7 @@ class StabilitySelector(BaseSelector):
     n_features_to_select : int, float or None, default=None
         None: the features with a frequency of at least ``threshold``. A number, or a share of all features: the most
         frequent ones; among equals those with the better mean rank, then the lower index. A feature that no resample
-        selected is never selected. With ``feature_groups`` of the selector it counts groups, and features that stand alone.
+        selected is never selected. With groups of the selector it counts groups, and features that stand alone.
     n_resamples : int, default=100
         Number of halves, even.
     fraction : float, default=0.5
