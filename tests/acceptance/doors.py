@@ -16,8 +16,8 @@ from l20fs import data, inspection, methods
 from l20fs.cli import run as run_command
 
 #: Words of the tests and of the package: options of a fit, and those of :class:`l20fs.Constraints`.
-OPTIONS = {"limit": "max_features", "alpha_min": "alpha", "factors": "penalty_factor", "groups": "feature_groups"}
-CONSTRAINTS = {"costs", "budget", "min_per_class", "max_per_class", "sets", "exclusive"}
+OPTIONS = {"limit": "max_features", "alpha_min": "alpha"}
+CONSTRAINTS = {"include", "exclude", "groups", "costs", "budget", "min_per_class", "max_per_class", "sets", "exclusive"}
 MODELS = {"selector": "L20Selector", "classifier": "L20Classifier", "regressor": "L20Regressor"}
 SOLVERS = {"forward": "Forward", "swap": "Swap", "ahiht": "AHIHT", "hiht": "HIHT"}
 
@@ -29,6 +29,8 @@ def selector(k: Any, *, model: str = "selector", solver: str = "forward", steps:
     ``ranking``, ``loss`` ("squared" or "l21"), ``ridge``, ``scale``, ``class_weight``, ``fit_intercept``, ``task``,
     ``include``, ``exclude``, ``factors`` (what lambda is multiplied by), ``groups``, and those of constraints.
     """
+    if "factors" in options:  # costs without a budget
+        options["costs"] = options.pop("factors")
     constraints = {name: options.pop(name) for name in CONSTRAINTS & options.keys()}
     if constraints:
         options["constraints"] = l20fs.Constraints(**constraints)
