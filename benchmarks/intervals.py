@@ -89,11 +89,11 @@ def run(cell: Cell, seed: int, *, with_nested: bool) -> Outcome:
     rng = np.random.default_rng([seed, cell.n_samples, cell.n_features, cell.n_classes, cell.kind == "hard"])
     X, y = cell.draw(rng)
     cv = StratifiedKFold(5, shuffle=True, random_state=seed)
-    selector = L20SelectorCV(cell.rule, max_features=LARGEST, cv=cv).fit(X, y)
+    selector = L20SelectorCV(cell.rule, sizes=range(1, LARGEST + 1), cv=cv).fit(X, y)
     folds = list(cv.split(X, y))
     n_right = [len(test) * selector.cv_results_[f"split{number}_test_score"] for number, (_, test) in enumerate(folds)]
     n_right_at_fixed = round(np.sum(n_right, axis=0)[FIXED - 1])
-    fixed = L20SelectorCV(FIXED, max_features=LARGEST, cv=cv).fit(X, y)
+    fixed = L20SelectorCV(FIXED, sizes=range(1, LARGEST + 1), cv=cv).fit(X, y)
     found = Outcome(
         cell.accuracy(selector, rng),
         np.nan,
@@ -105,7 +105,7 @@ def run(cell: Cell, seed: int, *, with_nested: bool) -> Outcome:
         fixed.corrected_interval_,
     )
     if with_nested:
-        predicted = cross_val_predict(L20SelectorCV(cell.rule, max_features=LARGEST), X, y, cv=cv)
+        predicted = cross_val_predict(L20SelectorCV(cell.rule, sizes=range(1, LARGEST + 1)), X, y, cv=cv)
         n_right = np.count_nonzero(predicted == y)
         models = [L20Classifier(selector.n_features_).fit(X[train], y[train]) for train, _ in folds]
         tested = np.mean([cell.accuracy(model, rng) for model in models])

@@ -16,7 +16,7 @@ import numpy as np
 from l20fs.data import make_planted
 
 #: What a run without stability selection writes.
-RESULTS = {"selection.tsv", "path.npz", "cv.tsv", "panel.json", "report.html", "run.json"}
+RESULTS = {"selection.tsv", "cv.tsv", "panel.json", "report.html", "run.json"}
 
 
 def write_table(file, X, labels, names=None, cells=None):

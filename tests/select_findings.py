@@ -42,7 +42,7 @@ def made(X, y, names, selector, k, predictions=None, **changes):
 def findings(selector=None, k=4, seed=0, X=None, y=None, **changes):
     drawn, codes = make_data(seed)
     X, y = drawn if X is None else X, LETTERS[codes] if y is None else y
-    selector = L20Selector(k, max_features=12) if selector is None else selector
+    selector = L20Selector(k, max_features_to_select=12) if selector is None else selector
     selector.fit(NamedColumns(X, NAMES[: X.shape[1]]), y)
     folds = summarise(y).folds()
     predictions = None if "predictions" in changes else predictions_by_k(selector, X, y, range(1, 11), folds)

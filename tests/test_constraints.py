@@ -22,7 +22,9 @@ quiet = pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.{Co
 
 
 def select(k=3, /, **constraints):
-    own = {name: constraints.pop(name) for name in ("solver", "loss", "ridge", "max_features") if name in constraints}
+    own = {
+        name: constraints.pop(name) for name in ("solver", "loss", "ridge", "max_features_to_select") if name in constraints
+    }
     return L20Selector(k, constraints=Constraints(**constraints), **own)
 
 
@@ -39,7 +41,7 @@ def wishes(draw, n_features):
 
 
 @quiet
-@pytest.mark.parametrize(("solver", "loss"), [*((solver, "squared") for solver in SOLVERS), ("swap", "l21")])
+@pytest.mark.parametrize(("solver", "loss"), [*((solver, "squared_error") for solver in SOLVERS), ("swap", "l21")])
 @given(asked=wishes(12), seed=SEEDS, container=st.sampled_from([np.asarray, sp.csr_array]))
 @settings(max_examples=12)
 def test_every_selection_on_a_path_keeps_to_them(solver, loss, asked, seed, container):
@@ -48,7 +50,7 @@ def test_every_selection_on_a_path_keeps_to_them(solver, loss, asked, seed, cont
     labels, included, excluded = asked["groups"], asked["include"], asked["exclude"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what is included but does not change the fit
-        selector = select(6, max_features=12, solver=solver, loss=loss, **asked)
+        selector = select(6, max_features_to_select=12, solver=solver, loss=loss, **asked)
         selector.fit(X if loss == "l21" else container(X), y)
         must, must_not = np.isin(labels, labels[included]), np.isin(labels, labels[excluded])
         must[4] = 4 in included
@@ -171,7 +173,7 @@ def test_models_and_shares_count_groups():
     assert L20Selector(0.5, constraints=groups).fit(X, y).support_.sum() == 6
     model = L20Classifier(2, constraints=groups).fit(X, y)
     assert np.array_equal(model.coef_.any(axis=0), model.support_)
-    search = L20SelectorCV("best", selector=L20Selector(constraints=groups), max_features=6, cv=3).fit(X, y)
+    search = L20SelectorCV("best", selector=L20Selector(constraints=groups), sizes=range(1, 7), cv=3).fit(X, y)
     assert search.cv_results_["n_features"].tolist() == [3, 6, 9, 12]
     with pytest.warns(UserWarning, match="but only 2 of 3 features and groups may be selected"):
         select(5, exclude=[0], groups=np.arange(12) // 4).fit(X, y)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from l20fs.blocks.sources import open_large
     from l20fs.estimators.models import L20Classifier, L20Regressor
-    from l20fs.estimators.panel_atlas import PanelAtlas
     from l20fs.estimators.selector import L20Selector
     from l20fs.estimators.selector_cv import L20SelectorCV
     from l20fs.estimators.stability import StabilitySelector
@@ -27,7 +26,6 @@ __all__ = [
     "L20Selector",
     "L20SelectorCV",
     "Panel",
-    "PanelAtlas",
     "SolutionPath",
     "StabilitySelector",
     "Swap",
@@ -46,7 +44,6 @@ _MODULES = {
     "L20Selector": "l20fs.estimators.selector",
     "L20SelectorCV": "l20fs.estimators.selector_cv",
     "Panel": "l20fs.prediction.panel",
-    "PanelAtlas": "l20fs.estimators.panel_atlas",
     "SolutionPath": "l20fs.objective.solution_path",
     "StabilitySelector": "l20fs.estimators.stability",
     "Swap": "l20fs.solvers",

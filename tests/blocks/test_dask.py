@@ -225,7 +225,7 @@ def test_what_is_no_matrix_is_refused():
     X, y = make_counts(3, 60, 20)
     model = L20Classifier(3).fit(X, y)
     line = da.from_array(X[:, 0], chunks=20)
-    for method in (model.transform, model.predict, model.selection_frame):
+    for method in (model.transform, model.predict, model.to_frame):
         with pytest.raises(ValueError, match=r"X has the shape \(60,\)\. Give a matrix of two axes"):
             method(line)
 

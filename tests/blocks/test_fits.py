@@ -187,9 +187,9 @@ def test_halves_of_blocks_are_those_of_the_whole_matrix(shape):
     X, y = make_counts(3, *SHAPES[shape])
     y = y if shape == "tall" else y % 2
     selector = L20Selector(4, constraints=Constraints(groups=[[0, 1]]), solver="ahiht")
-    expected = StabilitySelector(selector, 3, n_resamples=6, random_state=1).fit(X, y)
+    expected = StabilitySelector(selector, n_features_to_select=3, n_resamples=6, random_state=1).fit(X, y)
     for axis in (0, 1):
-        found = StabilitySelector(selector, 3, n_resamples=6, random_state=1, n_jobs=2)
+        found = StabilitySelector(selector, n_features_to_select=3, n_resamples=6, random_state=1, n_jobs=2)
         found.fit(cut(sp.csr_array(X), axis, 3), y)
         np.testing.assert_array_equal(found.orders_, expected.orders_)
         np.testing.assert_array_equal(found.transform(cut(X, axis, 3)), expected.transform(X))

@@ -78,7 +78,7 @@ def test_folds_predict_hospitals_that_they_have_not_seen(folder, tmp_path, monke
     right = 0
     for name in np.unique(samples.groups):
         train = samples.groups != name
-        model = L20Classifier(2, max_features=12, class_weight=None, calibration=None)
+        model = L20Classifier(2, max_features_to_select=12, class_weight=None, calibration=None)
         model.fit(samples.X[train], samples.y[train], adjust_for=samples.groups[train])
         right += int((model.predict(samples.X[~train]) == samples.y[~train]).sum())
     scores = {row["n_features"]: float(row["linear"]) for row in read_tsv(tmp_path / "out" / "cv.tsv")}

@@ -52,7 +52,7 @@ def test_built_in_set_prints_tables_on_stdout_and_messages_on_stderr(capsys):
     assert run(["select", "srbct"]) == 0
     printed = capsys.readouterr()
     tumours = load_srbct()
-    selector = L20Selector(20, max_features=100).fit(tumours.data, tumours.target)
+    selector = L20Selector(20, max_features_to_select=100).fit(tumours.data, tumours.target)
     genes = [tumours.feature_names[j] for j in selector.path_.support(20)]
     lines = printed.out.splitlines()
     places = [next(i for i, line in enumerate(lines) if gene in line) for gene in genes]
@@ -85,7 +85,7 @@ def test_output_folder_holds_the_results(results):
     assert summary["input"]["n_samples"] == 60
     assert sum(summary["input"]["classes"].values()) == 60
     assert summary["arguments"]["n_features"] == 3
-    options = {"method": "solver"} | {name: name for name in ("alpha", "ridge", "scale", "ranking", "class_weight")}
+    options = {"method": "solver"} | {name: name for name in ("ridge", "scale", "class_weight")}
     assert {name: summary["arguments"][name] for name in options} == {
         name: DEFAULTS[parameter] for name, parameter in options.items()
     }
@@ -155,29 +155,6 @@ def test_json_is_what_the_files_hold(results, table, capsys):
     assert all(text in page for text in (summary["answer"], *summary["warnings"]))
 
 
-@pytest.fixture(scope="module")
-def entry_alpha():
-    """A lambda just below the one at which the first feature of the table enters."""
-    X, labels, _ = planted()
-    path = L20Selector(3).fit(X, labels).path_
-    return 0.999 * float(path.alphas[(path.n_nonzero > 0).argmax()])
-
-
-def test_json_stays_valid_where_a_feature_has_no_weights(table, entry_alpha, capsys):
-    assert run(["select", table, "--target", "type", "-k", "3", "--json", "--alpha", repr(0.9 * entry_alpha)]) == 0
-    summary = loads_strictly(capsys.readouterr().out)
-    assert len(summary["selected"]) == 3
-    assert {text.split(" in ")[0] for text in summary["level"]} <= {"high", "low"}
-
-
-def test_an_alpha_at_which_a_fold_selects_nothing(table, entry_alpha, capsys):
-    X, labels, _ = planted()
-    part = np.arange(len(labels)) % 5 > 0
-    assert not L20Selector(3, alpha=entry_alpha).fit(X[part], labels[part]).support_.any()
-    assert run(["select", table, "--target", "type", "-k", "3", "--json", "--alpha", repr(entry_alpha)]) == 0
-    assert loads_strictly(capsys.readouterr().out)["selected"]
-
-
 @pytest.mark.parametrize("seed", [0, 1])
 def test_selection_from_a_file_is_that_of_the_library(tmp_path, capsys, seed):
     # Six classes give each of three features a say: all three were found for each of 200 seeds.
@@ -186,7 +163,7 @@ def test_selection_from_a_file_is_that_of_the_library(tmp_path, capsys, seed):
     file = write_table(tmp_path / "planted.tsv", X, labels)
     assert run(["select", file, "--target", "type", "-k", "3", "--json"]) == 0
     selected = json.loads(capsys.readouterr().out)["selected"]
-    expected = L20Selector(3, max_features=60).fit(X, labels).path_.support(3)
+    expected = L20Selector(3, max_features_to_select=60).fit(X, labels).path_.support(3)
     assert selected == [f"g{j}" for j in expected]
     assert set(selected) == {f"g{j}" for j in informative}
 
@@ -205,7 +182,6 @@ def test_selection_from_a_file_is_that_of_the_library(tmp_path, capsys, seed):
         (["--class-weight", "none"], {"class_weight": None}),
         (["--ranking", "norm"], {"ranking": "norm"}),
         (["--ranking", "entry"], {"ranking": "entry"}),
-        (["--alpha", "1e-3"], {"alpha": 1e-3}),
     ],
     ids=str,
 )
@@ -225,7 +201,7 @@ def test_options_reach_the_selector(tmp_path, capsys, monkeypatch, options, para
     # What is not asked for is left to the selector, all of it.
     assert fitted == [DEFAULTS | {"n_features_to_select": 4, "max_features": 12} | parameters]
     summary = json.loads(capsys.readouterr().out)
-    selector = L20Selector(4, max_features=12, **parameters).fit(X, labels)
+    selector = L20Selector(4, max_features_to_select=12, **parameters).fit(X, labels)
     assert summary["selected"] == [f"g{j}" for j in selector.path_.support(4)]
     np.testing.assert_allclose(summary["scores"], selector.scores_[selector.path_.support(4)], rtol=1e-5)
     for option, value in zip(options[::2], options[1::2], strict=True):
@@ -245,29 +221,6 @@ def test_help_offers_every_solver_and_states_the_defaults(capsys):
 def shown_weights(printed):
     cells = [[cell.strip() for cell in line.split("│")[1:4]] for line in printed.splitlines()]
     return {row[1]: row[2] for row in cells if len(row) == 3 and row[1].startswith("g")}
-
-
-@pytest.mark.parametrize("ranking", ["entry", "norm"])
-@pytest.mark.parametrize("method", SOLVERS)
-def test_the_table_shows_the_norms_of_the_weights(quick_table, capsys, method, ranking):
-    X, labels, _ = planted()
-    options = ["--method", method, "--ranking", ranking]
-    assert run(["select", quick_table, "--target", "type", "-k", "4", *options]) == 0
-    path = L20Selector(4, solver=method, ranking=ranking, max_features=12).fit(X, with_lonely(labels)).path_
-    norms = dict(zip(path.coef_rows, path.stage_norms(-1), strict=True))
-    expected = {f"g{j}": f"{norms[j]:.4g}" for j in path.support(4)}
-    shown = shown_weights(capsys.readouterr().out)
-    assert list(shown.items()) == list(expected.items())
-
-
-def test_the_table_says_why_a_feature_without_weight_is_there(quick_table, capsys):
-    X, labels, _ = planted()
-    path = L20Selector(3).fit(X, with_lonely(labels)).path_
-    alpha = float(path.alphas[1:3].mean())  # between the first feature and the second
-    assert run(["select", quick_table, "--target", "type", "-k", "3", "--alpha", repr(alpha)]) == 0
-    weights = list(shown_weights(capsys.readouterr().out).values())
-    assert float(weights[0]) > 0.0
-    assert weights[1:] == ["0 (gradient)"] * 2
 
 
 def test_seed_changes_the_folds_only(table, capsys):
@@ -299,7 +252,6 @@ def test_help_ends_with_0(capsys, arguments):
         (["select", "TABLE", "--target", "type", "--method", "lasso"], "lasso"),
         (["select", "TABLE", "--target", "type", "--ranking", "alphabet"], "alphabet"),
         (["select", "TABLE", "--target", "type", "--class-weight", "equal"], "equal"),
-        (["select", "TABLE", "--target", "type", "--alpha", "0"], "--alpha"),
         (["select", "TABLE", "--target", "type", "--ridge", "-1"], "--ridge"),
         (["select", "TABLE", "--target", "type", "--seed", "-1"], "seed"),
         (["select", "TABLE", "--target", "type", "--nonsense"], "--nonsense"),
@@ -344,15 +296,6 @@ def test_a_pickle_is_refused_and_not_run(tmp_path, capsys):
     assert run(["select", str(file), "--target", "type"]) == 3
     assert ".pkl" in capsys.readouterr().err
     assert not canary.exists()
-
-
-def test_a_lambda_at_which_nothing_is_selected_ends_with_4(tmp_path, table, capsys):
-    output = tmp_path / "out"
-    assert run(["select", table, "--target", "type", "-k", "3", "--alpha", "1e9", "-o", str(output)]) == 4
-    printed = capsys.readouterr()
-    assert "--alpha 1e+09" in printed.err
-    assert printed.out == ""
-    assert not output.exists()
 
 
 def test_an_interrupt_at_work_ends_with_130(monkeypatch, results, table, capsys):
@@ -431,71 +374,6 @@ class Canary:
 
     def __reduce__(self):
         return Path.touch, (self.file,)
-
-
-def test_a_path_survives_its_file(results):
-    X, labels, _ = planted()
-    path = L20Selector(3, max_features=12).fit(X, labels).path_
-    loaded = SolutionPath.load(results / "path.npz")
-    for name in ("alphas", "order", "scores", "indices", "coef_values", "refit_triangle"):
-        np.testing.assert_allclose(getattr(loaded, name), getattr(path, name), rtol=1e-9)
-    np.testing.assert_allclose(loaded.refit(2).coef, path.refit(2).coef, rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("form", ["npz", "npy", "pickle"])
-def test_a_path_file_with_a_pickle_is_refused_and_not_run(results, tmp_path, form):
-    file, canary = tmp_path / "bad.npz", tmp_path / "canary"
-    payload = np.array([Canary(canary)], dtype=object)
-    with np.load(results / "path.npz", allow_pickle=False) as stored:
-        arrays = {**stored, "scores": payload}
-    with open(file, "wb") as stream:
-        if form == "npz":
-            np.savez(stream, allow_pickle=True, **arrays)
-        elif form == "npy":
-            np.save(stream, payload, allow_pickle=True)
-        else:
-            pickle.dump(payload, stream)
-    with pytest.raises(ValueError, match=r"bad\.npz"):
-        SolutionPath.load(file)
-    assert not canary.exists()
-    np.load(file, allow_pickle=True)["scores"] if form == "npz" else np.load(file, allow_pickle=True)
-    assert canary.exists()  # it would have been seen
-
-
-def test_a_truncated_path_file_is_refused(results, tmp_path):
-    whole = (results / "path.npz").read_bytes()
-    for size in {0, 1, 3, 4, *range(0, len(whole), 97), len(whole) - 1}:
-        file = tmp_path / "cut.npz"
-        file.write_bytes(whole[:size])
-        with pytest.raises(ValueError, match=r"cut\.npz"):
-            SolutionPath.load(file)
-
-
-def test_a_damaged_path_file_is_read_or_refused(results, tmp_path):
-    whole = (results / "path.npz").read_bytes()
-    refused = 0
-    for place in range(0, len(whole), 7):
-        file = tmp_path / "damaged.npz"
-        file.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
-        try:
-            SolutionPath.load(file)
-        except ValueError:
-            refused += 1
-    assert refused > 0
-
-
-@pytest.mark.parametrize("content", ["array", "text", "missing array"])
-def test_another_file_is_not_a_path(results, tmp_path, content):
-    file = tmp_path / "other.npz"
-    with open(file, "wb") as stream:
-        if content == "array":
-            np.save(stream, np.zeros(3))
-        elif content == "text":
-            stream.write(b"alphas,order\n1,2\n")
-        else:
-            np.savez(stream, alphas=np.zeros(3))
-    with pytest.raises(ValueError, match=r"other\.npz"):
-        SolutionPath.load(file)
 
 
 def test_constant_columns_are_not_counted_among_the_panel_sizes(tmp_path, capsys):

@@ -15,6 +15,7 @@ from select_findings import findings
 from l20fs import Constraints, L20Selector
 from l20fs.cli import run
 from l20fs.cli.select_atlas import atlas_of, tell_atlas
+from l20fs.inspection import near_optimal_panels
 
 
 @pytest.fixture(scope="module")
@@ -38,22 +39,24 @@ def parted(cell):
 
 
 def test_tables_sentences_json_and_page(table, data, tmp_path, capsys):
-    atlas = L20Selector(3, ridge=1.0).fit(*data).near_optimal(eps="20%")
+    atlas = near_optimal_panels(L20Selector(3, ridge=1.0).fit(*data), *data, tolerance="20%")
     assert selected(table, "--atlas", "20%", "-o", str(tmp_path / "one")) == 0
     printed = " ".join(capsys.readouterr().out.split())
     said = f"{atlas.n_panels} panels of 3 features are within 20 % of the lowest loss."
-    assert not len(atlas.core)
+    assert not len(atlas.in_all)
     assert f"{said} No feature is in all of them, 12 in any." in printed
     assert "It is proved that there are no others." in printed
     assert {file.name for file in (tmp_path / "one").iterdir()} == RESULTS | {"panels.tsv", "atlas.tsv"}
 
     panels = read_tsv(tmp_path / "one" / "panels.tsv")
     assert [parted(row["features"]) for row in panels] == [[f"g{j}" for j in panel] for panel in atlas.panels]
-    np.testing.assert_allclose([float(row["gap_percent"]) for row in panels], 100.0 * atlas.gaps, atol=1e-8)
+    np.testing.assert_allclose(
+        [float(row["gap_percent"]) for row in panels], 100.0 * (atlas.losses / atlas.losses[0] - 1.0), atol=1e-8
+    )
     assert [int(row["rank"]) for row in panels] == list(range(1, atlas.n_panels + 1))
     features = {row["feature"]: row for row in read_tsv(tmp_path / "one" / "atlas.tsv")}
-    assert {name for name, row in features.items() if row["role"] == "core"} == {f"g{j}" for j in atlas.core}
-    assert {name for name, row in features.items() if row["role"] == "optional"} == {f"g{j}" for j in atlas.optional}
+    assert {name for name, row in features.items() if row["role"] == "core"} == {f"g{j}" for j in atlas.in_all}
+    assert {name for name, row in features.items() if row["role"] == "optional"} == {f"g{j}" for j in atlas.in_some}
     assert "g11" in parted(features["g0"]["replaced_by"])
 
     page = html.unescape((tmp_path / "one" / "report.html").read_text())
@@ -70,10 +73,10 @@ def test_tables_sentences_json_and_page(table, data, tmp_path, capsys):
 
 
 def test_auto_says_how_far_it_came(table, data, capsys):
-    expected = L20Selector(3, ridge=1.0).fit(*data).near_optimal()
+    expected = near_optimal_panels(L20Selector(3, ridge=1.0).fit(*data), *data)
     assert selected(table, "--atlas", "auto", "--json") == 0
     found = json.loads(capsys.readouterr().out)["atlas"]
-    assert found["eps"] == pytest.approx(expected.eps)
+    assert found["eps"] == pytest.approx(expected.tolerance)
     assert found["noise"] == pytest.approx(expected.noise)
     assert found["is_complete"]
 
@@ -98,13 +101,13 @@ def with_atlas(selector, k, **changes):
     """Findings of a run with an atlas; ``costs`` are those of an option."""
     found = findings(selector, k, predictions=None)
     samples = found.samples
-    atlas = found.selector.near_optimal(k, eps=0.3, X=samples.X, y=samples.y)
-    return replace(found, atlas=replace(atlas, feature_names=np.array(samples.feature_names)), **changes)
+    atlas = near_optimal_panels(found.selector, samples.X, samples.y, k, tolerance=0.3)
+    return replace(found, atlas=replace(atlas, _names=np.array(samples.feature_names)), **changes)
 
 
 def test_the_cheapest_is_named_by_its_differences():
     found = with_atlas(L20Selector(3, ridge=1.0), 3)
-    best = found.atlas.panel(0)
+    best = found.atlas[0]
     object.__setattr__(found.options, "costs", {best.names[0]: 5.0, best.names[1]: 1.0})
     said = tell_atlas(found)[-1]
     cheapest = found.atlas.cheapest({best.names[0]: 5.0, best.names[1]: 1.0})

@@ -36,12 +36,14 @@ def frame_of(text):
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("seed", range(3))
 def test_the_table_says_for_every_k_what_the_selection_frame_says(seed, solver):
-    found = findings(L20Selector(4, solver=solver, max_features=12, constraints=Constraints(exclude=[3])), seed=seed)
+    found = findings(
+        L20Selector(4, solver=solver, max_features_to_select=12, constraints=Constraints(exclude=[3])), seed=seed
+    )
     content = build_content(found)
     assert content.k_max == 11
     for k in range(1, content.k_max + 1):
         stated = frame_of(content.selection_tsv(k))
-        expected = found.selector.set_params(n_features_to_select=k).selection_frame(
+        expected = found.selector.set_params(n_features_to_select=k).to_frame(
             pd.DataFrame(found.samples.X, columns=NAMES), found.samples.y
         )
         for name in ("feature", "rank", "level", "rule", "could_replace"):
@@ -64,7 +66,7 @@ def test_substitutes_are_right_for_every_k_among_many_alike(seed):
     for k in range(1, 13):
         expected = (
             found.selector.set_params(n_features_to_select=k)
-            .selection_frame(pd.DataFrame(X, columns=NAMES))["could_replace"]
+            .to_frame(pd.DataFrame(X, columns=NAMES))["could_replace"]
             .tolist()
         )
         assert [row["could_replace"] for _, row in frame_of(content.selection_tsv(k)).iterrows()] == expected
@@ -74,10 +76,10 @@ def test_the_list_of_substitutes_stays_short():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 1)) + 0.1 * rng.standard_normal((40, 300))
     y = LETTERS[rng.integers(0, 3, 40)]
-    selector = L20Selector(100, max_features=100).fit(X, y)
+    selector = L20Selector(100, max_features_to_select=100).fit(X, y)
     content = build_content(made(X, y, [f"x{j}" for j in range(300)], selector, 100))
     assert sum(map(len, content.substitutes)) < 100 * 15  # all pairs are 5000
-    expected = selector.set_params(n_features_to_select=37).selection_frame(X)["could_replace"].tolist()
+    expected = selector.set_params(n_features_to_select=37).to_frame(X)["could_replace"].tolist()
     assert frame_of(content.selection_tsv(37))["could_replace"].tolist() == expected
 
 
@@ -103,7 +105,7 @@ def test_curves_and_confusion_are_those_of_the_predictions():
 @pytest.mark.parametrize("most", [1, 90, 10**6])
 def test_heat_of_a_group_is_the_mean_of_its_features(most, monkeypatch):
     monkeypatch.setattr(feature_values, "MOST_VALUES", most)  # one unit, three features or all of them at a time
-    selector = L20Selector(2, max_features=9, constraints=Constraints(groups=[[0, 1, 2], [9, 5]]))
+    selector = L20Selector(2, max_features_to_select=9, constraints=Constraints(groups=[[0, 1, 2], [9, 5]]))
     found = findings(selector, predictions=None)
     z = (found.samples.X - found.samples.X.mean(axis=0)) / found.samples.X.std(axis=0)
     expected = [[z[found.samples.y == label][:, unit].mean() for label in LETTERS] for unit in ranked_units(selector)]
@@ -135,7 +137,7 @@ def test_features_of_the_same_level_stand_together_in_the_heatmap():
 def test_a_constant_feature_that_is_included_has_no_heat_and_no_substitute():
     X, _ = make_data(0)
     X[:, 5] = 2.0
-    selector = L20Selector(4, max_features=12, constraints=Constraints(include=[5]))
+    selector = L20Selector(4, max_features_to_select=12, constraints=Constraints(include=[5]))
     with pytest.warns(UserWarning, match="included features are constant"):
         found = findings(selector, X=X, predictions=None)
     content = build_content(found)
@@ -146,7 +148,7 @@ def test_a_constant_feature_that_is_included_has_no_heat_and_no_substitute():
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_lines_are_the_norms_of_the_path(solver):
-    found = findings(L20Selector(4, solver=solver, max_features=12))
+    found = findings(L20Selector(4, solver=solver, max_features_to_select=12))
     path, content = found.selector.path_, build_content(found)
     assert len(content.path.norms) == 12
     stages = np.unique(np.linspace(0, len(path.alphas) - 1, min(200, len(path.alphas))).round().astype(int))
@@ -159,7 +161,7 @@ def test_lines_are_the_norms_of_the_path(solver):
 
 def test_stability_is_that_of_the_resamples():
     found = findings()
-    stable = StabilitySelector(L20Selector(4, max_features=12), n_resamples=10, random_state=0).fit(
+    stable = StabilitySelector(L20Selector(4, max_features_to_select=12), n_resamples=10, random_state=0).fit(
         found.samples.X, found.samples.y
     )
     content = build_content(replace(found, stability=stable))
@@ -181,7 +183,7 @@ def test_methods_without_weights_have_no_columns_of_them():
 
 
 def test_groups_are_shown_as_groups():
-    selector = L20Selector(2, max_features=12, constraints=Constraints(groups=[[0, 1, 2], [9, 5]]))
+    selector = L20Selector(2, max_features_to_select=12, constraints=Constraints(groups=[[0, 1, 2], [9, 5]]))
     groups = SelectOptions(feature_groups={"left": ["g0", "g1", "g2"], "right": ["g9", "g5"]})
     found = findings(selector, k=2, predictions=None, options=groups)
     content = build_content(found)
@@ -194,7 +196,7 @@ def test_groups_are_shown_as_groups():
 
 
 def test_what_is_included_is_there_for_every_k():
-    found = findings(L20Selector(4, max_features=12, constraints=Constraints(include=[0, 1])), predictions=None)
+    found = findings(L20Selector(4, max_features_to_select=12, constraints=Constraints(include=[0, 1])), predictions=None)
     content = build_content(found)
     assert set(content.features[:2]) == {"g0", "g1"}
     weights = found.selector.path_.refit(2).coef[:, found.selector.path_.order[0]]
@@ -224,7 +226,7 @@ def test_many_classes_have_a_list_of_confusions_and_rates():
     rng = np.random.default_rng(0)
     y = np.array([f"c{i % 40:02d}" for i in range(120)])
     X = rng.standard_normal((120, 30)) + (np.arange(120) % 40)[:, None] * rng.standard_normal(30)
-    selector = L20Selector(3, max_features=30).fit(X, y)
+    selector = L20Selector(3, max_features_to_select=30).fit(X, y)
     predictions = predictions_by_k(selector, X, y, range(1, 4), make_stratified_folds(y))
     content = build_content(made(X, y, [f"g{j}" for j in range(30)], selector, 3, predictions))
     assert content.confusion is None
@@ -288,7 +290,7 @@ def test_a_separating_feature_is_told_of_in_wide_tables_only():
     y = np.repeat(LETTERS, 4)
     for n_features, is_told in ((13, True), (12, False)):
         X = np.hstack([np.repeat([5.0, 1.0, 8.0], 4)[:, None], rng.standard_normal((12, n_features - 1))])
-        found = made(X, y, [f"g{j}" for j in range(n_features)], L20Selector(2, max_features=5).fit(X, y), 2)
+        found = made(X, y, [f"g{j}" for j in range(n_features)], L20Selector(2, max_features_to_select=5).fit(X, y), 2)
         assert any("'g0' alone separates all classes" in text for text in found.warnings) == is_told
 
 
@@ -357,14 +359,14 @@ def test_reliability_is_that_of_the_probabilities_of_the_predicted_classes(make)
 def test_the_page_of_a_regression_is_made():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((700, 12))
-    found = findings(L20Selector(4, max_features=12, task="regression"), X=X, y=X @ rng.standard_normal(12))
+    found = findings(L20Selector(4, max_features_to_select=12, task="regression"), X=X, y=X @ rng.standard_normal(12))
     content = build_content(found)
     assert len(content.numbers.measured[0]) == 234  # every third
     assert "<html" in render(content)
 
 
 def test_leaving_a_group_out_has_its_cost_beyond_the_page_too(monkeypatch):
-    found = findings(L20Selector(4, max_features=6, constraints=Constraints(groups=[[0, 1], [2, 3]])))
+    found = findings(L20Selector(4, max_features_to_select=6, constraints=Constraints(groups=[[0, 1], [2, 3]])))
     content = build_content(found)
     path = found.selector.path_
     for k in (1, 4):

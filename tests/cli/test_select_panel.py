@@ -31,11 +31,11 @@ def test_it_has_the_rules_of_the_classifier(table, tmp_path, is_log):
     file, X, labels = table
     panel = selected(file, tmp_path / "out", *["--log"] * is_log)
     values = np.log1p(X) if is_log else X
-    model = L20Classifier(3, max_features=12).fit(values, labels)
+    model = L20Classifier(3, max_features_to_select=12).fit(values, labels)
     assert (panel.k, panel.sizes, panel.targets) == (3, list(range(1, 13)), ["type"])
     for k in panel.sizes:
         np.testing.assert_allclose(
-            panel.decision_function(X, k), model.with_size(k).decision_function(values), rtol=1e-9, atol=1e-9
+            panel.decision_function(X, k), model.at(k).decision_function(values), rtol=1e-9, atol=1e-9
         )
     stored = json.loads((tmp_path / "out" / "run.json").read_text())
     assert panel.data_sha256 == stored["input"]["sha256"]
@@ -48,8 +48,8 @@ def test_groups_are_selected_together(table, tmp_path):
     file, X, labels = table
     (tmp_path / "groups.tsv").write_text("g0\tfirst\ng1\tfirst\ng2\tsecond\ng3\tsecond\n")
     panel = selected(file, tmp_path / "out", "--feature-groups", str(tmp_path / "groups.tsv"))
-    model = L20Classifier(3, max_features=12, constraints=Constraints(groups=[[0, 1], [2, 3]])).fit(X, labels)
-    assert panel.ends == [len(model.order_for(k)) for k in panel.sizes]
+    model = L20Classifier(3, max_features_to_select=12, constraints=Constraints(groups=[[0, 1], [2, 3]])).fit(X, labels)
+    assert panel.ends == [len(model._order_for(k)) for k in panel.sizes]
     np.testing.assert_allclose(panel.decision_function(X), model.decision_function(X), rtol=1e-9, atol=1e-9)
 
 

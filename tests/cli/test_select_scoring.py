@@ -72,7 +72,7 @@ def test_the_number_is_chosen_by_the_metric(table, capsys, name, tmp_path):
 def test_the_auc_is_that_of_the_selector_with_cross_validation(table, capsys):
     X, y = two_classes()
     found = summary_of(capsys, table, "--target", "type", "--scoring", "roc_auc", "--auto", "best")
-    cv = L20SelectorCV("best", max_features=10, cv=summarise(y).folds(), scoring="roc_auc", ridge=None).fit(X, y)
+    cv = L20SelectorCV("best", sizes=range(1, 11), cv=summarise(y).folds(), scoring="roc_auc", ridges=None).fit(X, y)
     # The calibration of each fold keeps the order of its samples, and so the area.
     means = [row["linear_fold_mean"] for row in found["cv"]]
     np.testing.assert_allclose(means, cv.cv_results_["mean_test_score"], atol=1e-12)
@@ -138,13 +138,13 @@ def test_a_regression_from_the_table_to_the_page(diabetes, tmp_path, capsys):
     found = summary_of(capsys, file, *options)
     folds = KFold(5, shuffle=True, random_state=0)
     for row in found["cv"]:
-        model = L20Regressor(row["n_features"], max_features=10)
+        model = L20Regressor(row["n_features"], max_features_to_select=10)
         predicted = cross_val_predict(model, X, y, cv=folds)
         assert row["linear"] == pytest.approx(r2_score(y, predicted))
         mean = np.mean([r2_score(y[test], predicted[test]) for _, test in folds.split(X)])
         assert row["linear_fold_mean"] == pytest.approx(mean)
     assert contents(output).keys() == RESULTS
-    model = L20Regressor(5, max_features=10).fit(X, y)
+    model = L20Regressor(5, max_features_to_select=10).fit(X, y)
     names = load_diabetes().feature_names
     assert found["selected"] == [names[j] for j in model.path_.support(5)]
     assert found["answer"].startswith("5 of 10 features predict 'progression': R² 0.4")
@@ -184,7 +184,9 @@ def test_a_regression_chooses_as_the_selector_with_cross_validation_does(diabete
     options = ["--target", "progression", "--task", "regression", "--scoring", "mae", "--nested"]
     found = summary_of(capsys, file, *options, "--auto", rule)
     folds = summarise(y).folds()
-    cv = L20SelectorCV(rule, max_features=10, cv=folds, task="regression", scoring="neg_mean_absolute_error").fit(X, y)
+    cv = L20SelectorCV(
+        rule, sizes=range(1, 11), cv=folds, scoring="neg_mean_absolute_error", selector=L20Selector(task="regression")
+    ).fit(X, y)
     assert found["k"] == cv.n_features_
     assert found["cv"][found["k"] - 1]["linear_fold_mean"] == pytest.approx(-cv.best_score_)
     assert found["score"]["lower"] < found["score"]["value"] < found["score"]["upper"]
@@ -200,7 +202,7 @@ def test_groups_and_stability_of_a_regression(diabetes, tmp_path, capsys):
     options = ["--target", "y", "--task", "regression", "--groups", "donor", "-k", "3", "--stability", "6"]
     found = summary_of(capsys, tmp_path / "a.csv", *options)
     assert "cross-validation by group" in found["protocol"]
-    stable = StabilitySelector(L20Selector(3, max_features=10, task="regression"), n_resamples=6, random_state=0)
+    stable = StabilitySelector(L20Selector(3, max_features_to_select=10, task="regression"), n_resamples=6, random_state=0)
     assert found["stability"]["index"] == pytest.approx(stable.fit(X, y, groups=donors).stability_)
 
 

@@ -55,7 +55,9 @@ def test_values_that_were_filled_in_are_not_shown():
     sentence = "A sample without a measured value of the feature has no dot."
     assert sentence in render(build_content(with_gaps))
     assert sentence not in render(build_content(found))
-    groups = findings(L20Selector(2, max_features=9, constraints=Constraints(groups=[[0, 1, 2], [9, 5]])), predictions=None)
+    groups = findings(
+        L20Selector(2, max_features_to_select=9, constraints=Constraints(groups=[[0, 1, 2], [9, 5]])), predictions=None
+    )
     strips = of(replace(groups, samples=samples))
     assert sum(map(len, strips.values[0])) == 60
     assert strips.unit.endswith("mean of the features of the group, missing values filled in")
@@ -64,7 +66,7 @@ def test_values_that_were_filled_in_are_not_shown():
 def test_values_of_numbers_stand_beside_the_target():
     X, _ = make_data(0)
     y = X[:, 0] - 0.5 * X[:, 3]
-    found = findings(L20Selector(4, max_features=12, task="regression"), X=X, y=y, predictions=None)
+    found = findings(L20Selector(4, max_features_to_select=12, task="regression"), X=X, y=y, predictions=None)
     strips = of(found)
     np.testing.assert_allclose(strips.targets, y, rtol=1e-5)
     for place, feature in enumerate(found.selector.path_.order):

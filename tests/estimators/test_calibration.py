@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 
-from l20fs import L20Classifier
+from l20fs import AHIHT, L20Classifier
 from l20fs.data import load_srbct, make_planted
 from l20fs.estimators.calibration import leave_one_out
 from l20fs.inputs.targets import encode_targets, with_weights
@@ -64,13 +64,13 @@ def test_values_without_a_sample_are_those_of_a_refit(n_classes, weighted):
     for k in (1, 3, 6):
         np.testing.assert_allclose(found.values[k], refitted_values(model, X, y, k, weights), rtol=1e-7, atol=1e-9)
     slopes, doubt = fit_calibrations(found.values, found.codes, found.weights, n_unknown=UNKNOWN_IF_SELECTED)
-    assert model.calibration_for(3) == (slopes[3], doubt)
+    assert model.at(3)._calibration() == (slopes[3], doubt)
 
 
 def test_folds_select_anew_and_know_that_they_learn_from_fewer_samples():
     X, y = sample()
     folds = StratifiedKFold(4, shuffle=True, random_state=0)
-    model = L20Classifier(3, max_features=5, calibration=folds).fit(X, y)
+    model = L20Classifier(3, max_features_to_select=5, calibration=folds).fit(X, y)
     values, tested = np.empty((5, len(y), 3)), []
     for train, test in folds.split(X, y):
         part = L20Classifier(5, calibration=None).fit(X[train], y[train])
@@ -79,7 +79,7 @@ def test_folds_select_anew_and_know_that_they_learn_from_fewer_samples():
             values[k - 1, test] = part.set_params(n_features_to_select=k).decision_function(X[test])
     slopes, doubt = fit_calibrations(values[:, tested], np.searchsorted(model.classes_, y[tested]))
     for k in range(1, 6):
-        assert model.calibration_for(k) == pytest.approx((slopes[k - 1] * 4 / 3, doubt), rel=1e-6)
+        assert model.at(k)._calibration() == pytest.approx((slopes[k - 1] * 4 / 3, doubt), rel=1e-6)
 
 
 @pytest.mark.parametrize("calibration", ["loo", 3])
@@ -133,7 +133,7 @@ def test_without_calibration_there_are_no_probabilities():
 
 def test_no_feature_no_knowledge():
     X, y = sample()
-    model = L20Classifier(None, alpha=1e6).fit(X, y)
+    model = L20Classifier(None, solver=AHIHT(alpha_min=1e6)).fit(X, y)
     np.testing.assert_allclose(model.predict_proba(X[:2]), 1 / 3, atol=1e-5)
 
 

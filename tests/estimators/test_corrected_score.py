@@ -14,7 +14,7 @@ from sklearn.model_selection import GroupKFold, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
-from l20fs import L20Classifier, L20SelectorCV
+from l20fs import L20Classifier, L20Selector, L20SelectorCV
 from l20fs.estimators import selector_cv
 from l20fs.evaluation.choice import choose_each
 from l20fs.evaluation.corrected_score import corrected_by_folds, corrected_score, fixed_score
@@ -43,12 +43,12 @@ def make_numbers(n_outputs):
 @pytest.mark.parametrize("rule", ["best", "1se"])
 def test_it_is_that_of_the_predictions_of_a_slow_loop(rule):
     X, y = make_data(n_samples=50)
-    fitted = L20SelectorCV(rule, ridge=[0.1, 10.0], max_features=6).fit(X, y)
+    fitted = L20SelectorCV(rule, ridges=[0.1, 10.0], sizes=range(1, 7)).fit(X, y)
     folds = [Fold(*split) for split in StratifiedKFold(5).split(X, y)]
     labels = np.empty((50, 12), dtype=int)
     for train, test in folds:
         for setting in range(12):
-            model = L20Classifier(setting % 6 + 1, ridge=[0.1, 10.0][setting // 6], max_features=6)
+            model = L20Classifier(setting % 6 + 1, ridge=[0.1, 10.0][setting // 6], max_features_to_select=6)
             labels[test, setting] = model.fit(X[train], y[train]).predict(X[test])
     rows = np.concatenate([fold.test for fold in folds])  # in this order they are drawn
     places = np.argsort(rows)
@@ -75,7 +75,7 @@ def test_scores_of_labels_are_those_of_the_scorer(estimator, scoring, n_classes)
     """A scorer that is called with a model takes another way, fold by fold and size by size."""
     X, y = make_data(n_samples=60, n_classes=n_classes)
     y = y if scoring == "neg_brier_score" else np.array(["a", "b", "c"])[y]  # of which scikit-learn wants numbers
-    options = {"max_features": 4, "estimator": estimator}
+    options = {"sizes": range(1, 5), "estimator": estimator}
     found = L20SelectorCV("best", scoring=scoring, **options).fit(X, y)
     scorer = get_scorer(scoring or "accuracy")
     slow = L20SelectorCV("best", scoring=lambda model, X, y: scorer(model, X, y), **options).fit(X, y)
@@ -96,7 +96,7 @@ def test_scores_of_labels_are_those_of_the_scorer(estimator, scoring, n_classes)
 @pytest.mark.parametrize("scoring", [None, "r2", "neg_mean_absolute_error", "neg_root_mean_squared_error"])
 def test_scores_of_numbers_are_those_of_the_scorer(estimator, scoring, n_outputs):
     X, y = make_numbers(n_outputs)
-    options = {"max_features": 4, "estimator": estimator}
+    options = {"sizes": range(1, 5), "estimator": estimator}
     found = L20SelectorCV("best", scoring=scoring, **options).fit(X, y)
     scorer = get_scorer(scoring or "r2")
     slow = L20SelectorCV("best", scoring=lambda model, X, y: scorer(model, X, y), **options).fit(X, y)
@@ -109,7 +109,9 @@ def test_scores_of_numbers_are_those_of_the_scorer(estimator, scoring, n_outputs
 
 def test_noise_is_corrected_to_chance():
     rng = np.random.default_rng(0)
-    fits = [L20SelectorCV("best", max_features=30).fit(rng.standard_normal((60, 200)), np.arange(60) % 2) for _ in range(8)]
+    fits = [
+        L20SelectorCV("best", sizes=range(1, 31)).fit(rng.standard_normal((60, 200)), np.arange(60) % 2) for _ in range(8)
+    ]
     assert np.mean([fitted.best_score_ for fitted in fits]) > 0.58
     assert abs(np.mean([fitted.corrected_score_ for fitted in fits]) - 0.5) < 0.05  # 8 x 60 samples have an error of 0.023
     for fitted in fits:
@@ -118,14 +120,14 @@ def test_noise_is_corrected_to_chance():
 
 def test_a_fixed_number_is_not_chosen_but_its_ridge_is():
     X, y = make_data(n_samples=60)
-    options = {"max_features": 6, "cv": StratifiedKFold(5)}
+    options = {"sizes": range(1, 7), "cv": StratifiedKFold(5)}
     one = fit_keeping_values(L20SelectorCV(3, **options), X, y)
     values = one._fold_values
     right = decide(values.values)[:, 2] == y[values.samples]
     outputs = Outputs(np.zeros(60, dtype=int), 1, (~right).astype(int)[:, None])
     folds = [Fold(np.empty(0), np.flatnonzero(values.folds == fold)) for fold in range(5)]
     assert (one.corrected_score_, *one.corrected_interval_) == fixed_score(outputs, METRICS["accuracy"], 0, folds=folds)
-    several = L20SelectorCV(3, ridge=[1e-3, 1.0, 1e3], **options).fit(X, y)
+    several = L20SelectorCV(3, ridges=[1e-3, 1.0, 1e3], **options).fit(X, y)
     assert several.corrected_score_ < several.best_score_
     assert several.corrected_score_ > 0.6
 
@@ -133,8 +135,8 @@ def test_a_fixed_number_is_not_chosen_but_its_ridge_is():
 def test_groups_are_drawn_together():
     X, y = make_data(n_samples=20)
     copies = np.repeat(np.arange(20), 6)
-    fitted = L20SelectorCV("best", max_features=4, cv=GroupKFold(5)).fit(X[copies], y[copies], groups=copies)
-    alone = L20SelectorCV("best", max_features=4, cv=GroupKFold(5)).fit(X, y, groups=np.arange(20))
+    fitted = L20SelectorCV("best", sizes=range(1, 5), cv=GroupKFold(5)).fit(X[copies], y[copies], groups=copies)
+    alone = L20SelectorCV("best", sizes=range(1, 5), cv=GroupKFold(5)).fit(X, y, groups=np.arange(20))
     np.testing.assert_allclose(fitted.corrected_interval_, alone.corrected_interval_, atol=0.06)  # other folds and draws
 
 
@@ -142,9 +144,9 @@ def test_weights_count_as_samples():
     X, y = make_data(n_samples=60)
     weights = np.where(np.arange(60) < 20, 0.0, 2.0)
     cv = [(train, test) for train, test in StratifiedKFold(4).split(X[20:], y[20:])]
-    weighted = L20SelectorCV("best", max_features=4, cv=[(train + 20, test + 20) for train, test in cv])
+    weighted = L20SelectorCV("best", sizes=range(1, 5), cv=[(train + 20, test + 20) for train, test in cv])
     weighted.fit(X, y, sample_weight=weights)
-    plain = L20SelectorCV("best", max_features=4, cv=cv).fit(X[20:], y[20:], sample_weight=weights[20:])
+    plain = L20SelectorCV("best", sizes=range(1, 5), cv=cv).fit(X[20:], y[20:], sample_weight=weights[20:])
     assert (weighted.corrected_score_, weighted.corrected_interval_) == (plain.corrected_score_, plain.corrected_interval_)
 
 
@@ -152,7 +154,7 @@ def test_weights_count_as_samples():
 def test_a_class_may_be_absent_from_the_training_samples():
     X, y = make_data(n_samples=61)
     y[60] = 7
-    fitted = fit_keeping_values(L20SelectorCV("best", max_features=4), X, y)
+    fitted = fit_keeping_values(L20SelectorCV("best", sizes=range(1, 5)), X, y)
     values = fitted._fold_values
     assert values.values.shape == (61, 4, 4)
     row = np.flatnonzero(values.samples == 60)[0]
@@ -160,7 +162,7 @@ def test_a_class_may_be_absent_from_the_training_samples():
     assert (decide(values.values[row]) < 3).all()
     X, y = make_data(n_samples=40, n_classes=2)
     y[0] = 7
-    values = fit_keeping_values(L20SelectorCV("best", max_features=4), X, y)._fold_values
+    values = fit_keeping_values(L20SelectorCV("best", sizes=range(1, 5)), X, y)._fold_values
     two = values.values[values.samples == 0][0]
     np.testing.assert_allclose(two[:, 0], -two[:, 1])  # of the two classes that are there
 
@@ -168,7 +170,7 @@ def test_a_class_may_be_absent_from_the_training_samples():
 def test_a_scorer_of_ones_own_is_corrected_by_its_folds():
     X, y = make_numbers(1)
     scoring = make_scorer(median_absolute_error, greater_is_better=False)
-    fitted = L20SelectorCV("1se", max_features=4, task="regression", scoring=scoring).fit(X, y)
+    fitted = L20SelectorCV("1se", sizes=range(1, 5), scoring=scoring, selector=L20Selector(task="regression")).fit(X, y)
     scores = np.stack([fitted.cv_results_[f"split{fold}_test_score"] for fold in range(5)])
     expected = corrected_by_folds(scores, partial(choose_each, fitted.cv_results_, "1se"))
     assert (fitted.corrected_score_, *fitted.corrected_interval_) == expected

@@ -13,7 +13,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from l20fs import Constraints, L20Classifier, L20Regressor, L20Selector, L20SelectorCV
+from l20fs import AHIHT, Constraints, L20Classifier, L20Regressor, L20Selector, L20SelectorCV
 from l20fs.evaluation.choice import choose
 from l20fs.evaluation.folds import make_stratified_folds
 from l20fs.evaluation.metrics import METRICS
@@ -36,8 +36,11 @@ def slow_predictions(selector, X, y, sizes, folds, ridge):
     for train, test in folds:
         for column, k in enumerate(sizes):
             if isinstance(selector, L20Selector):
-                parameters = selector.get_params() | {"n_features_to_select": k, "max_features": max(sizes)}
-                model = L20Classifier(**parameters).fit(X[train], y[train])
+                model = (
+                    selector._as_classifier()
+                    .set_params(n_features_to_select=k, max_features_to_select=max(sizes))
+                    .fit(X[train], y[train])
+                )
                 order = model.path_.support(k)
                 found["linear"][test, column] = model.predict(X[test])
             else:
@@ -55,7 +58,7 @@ def slow_predictions(selector, X, y, sizes, folds, ridge):
 SELECTORS = [
     L20Selector(2),
     L20Selector(solver="ahiht", ridge=0.5),
-    L20Selector(solver="swap", scale="none", class_weight=None, ranking="norm"),
+    L20Selector(solver=AHIHT(ranking="norm"), scale="none", class_weight=None),
     L20Selector(constraints=Constraints(include=[3], exclude=[0])),
     FisherScore(),
     MRMR(),
@@ -87,7 +90,7 @@ def test_the_choice_is_that_of_the_selector_with_cross_validation(seed, rule):
     folds = make_stratified_folds(y, seed=seed)
     selector = L20Selector(ridge=1.0)
     found = predictions_by_k(selector, X, y, range(1, 11), folds)
-    cv = L20SelectorCV(rule, selector=selector, max_features=10, cv=folds).fit(X, y)
+    cv = L20SelectorCV(rule, selector=selector, sizes=range(1, 11), cv=folds).fit(X, y)
     assert found.sizes[choose(found.results(), rule)] == cv.n_features_
     for key in ("mean_test_score", "standard_error", "n_features"):
         np.testing.assert_array_equal(found.results()[key], cv.cv_results_[key])
@@ -107,7 +110,7 @@ def test_the_nested_accuracy_is_that_of_a_choice_in_each_fold(groups, rule):
     nested = nested_scores(L20Selector(), X, y, outer, rule, groups=groups, seed=2)
     for place, (train, test) in enumerate(folds):
         inner = make_stratified_folds(y[train], None if groups is None else groups[train], seed=2)
-        cv = L20SelectorCV(rule, max_features=7, cv=inner).fit(X[train], y[train])
+        cv = L20SelectorCV(rule, sizes=range(1, 8), cv=inner).fit(X[train], y[train])
         assert nested.sizes[place] == cv.n_features_
         assert nested.scores[place] == pytest.approx(cv.score(X[test], y[test]))
         chosen = outer.predicted["linear"][test, outer.sizes.index(cv.n_features_)]
@@ -175,7 +178,7 @@ def slow_values(X, y, sizes, folds):
     found = np.zeros((len(y), len(sizes), len(np.unique(y))))
     for train, test in folds:
         for column, k in enumerate(sizes):
-            model = L20Classifier(k, max_features=max(sizes)).fit(X[train], y[train])
+            model = L20Classifier(k, max_features_to_select=max(sizes)).fit(X[train], y[train])
             scores = model.decision_function(X[test])
             found[test, column] = scores if scores.ndim == 2 else np.stack([-scores / 2, scores / 2], axis=1)
     return found
@@ -238,8 +241,11 @@ def test_numbers_are_predicted_as_in_a_slow_loop(selector, groups):
     for fold, (train, test) in enumerate(folds):
         for column, k in enumerate(sizes):
             if isinstance(selector, L20Selector):
-                parameters = selector.get_params() | {"n_features_to_select": k, "max_features": 6}
-                model = L20Regressor(**parameters).fit(X[train], y[train])
+                model = (
+                    selector._as_regressor()
+                    .set_params(n_features_to_select=k, max_features_to_select=6)
+                    .fit(X[train], y[train])
+                )
                 order, expected = model.path_.support(k), model.predict(X[test])
             else:
                 order = np.argsort(clone(selector).set_params(n_features_to_select=6).fit(X[train], y[train]).ranking_)[:k]
@@ -260,7 +266,9 @@ def test_the_nested_choice_for_numbers_is_that_of_the_selector_with_cross_valida
     nested = nested_scores(L20Selector(task="regression"), X, y, outer, "best", metric)
     for place, (train, test) in enumerate(outer.folds):
         inner = summarise(y[train]).folds()
-        cv = L20SelectorCV("best", max_features=7, cv=inner, task="regression", scoring="neg_mean_absolute_error")
+        cv = L20SelectorCV(
+            "best", sizes=range(1, 8), cv=inner, scoring="neg_mean_absolute_error", selector=L20Selector(task="regression")
+        )
         cv.fit(X[train], y[train])
         assert nested.sizes[place] == cv.n_features_
         assert nested.scores[place] == pytest.approx(np.abs(cv.predict(X[test]) - y[test]).mean())

@@ -91,7 +91,7 @@ class SequentialFeatureSelector(Adapter):
                 "best",
                 selector=L20Selector(solver=solver),
                 estimator=self.estimator,
-                max_features=np.shape(X)[1] - 1,
+                sizes=range(1, np.shape(X)[1] - 1 + 1),
                 scoring=self.scoring,
                 cv=self.cv,
                 n_jobs=self.n_jobs,
@@ -248,7 +248,7 @@ class FastCan(Adapter):
 
     @property
     def indices_(self) -> Any:
-        return self.selector_.order_for(self.n_features_to_select)
+        return np.argsort(self.selector_.ranking_, kind="stable")[: self.n_features_to_select]
 
 
 class ReliefF(Adapter):
@@ -305,7 +305,7 @@ class FloatingSelector(Adapter):
         solver = "forward" if self.forward and not self.floating else "swap"
         wishes = Constraints(include=self.fixed_features, groups=self.feature_groups)
         n_units = len(self.feature_groups or np.asarray(X)[0])
-        selector = L20Selector(solver=solver, task=self._task, max_features=n_units, constraints=wishes)
+        selector = L20Selector(solver=solver, task=self._task, max_features_to_select=n_units, constraints=wishes)
         if isinstance(self.k_features, int):
             self._fitted(selector.set_params(n_features_to_select=self.k_features), X, y, **params)
             self._describe(X, y, range(max(1, self.selector_.path_.least_size), self.k_features + 1))
@@ -323,7 +323,7 @@ class FloatingSelector(Adapter):
         """Score the caller's estimator on the features of every size, as mlxtend does."""
         self.subsets_ = {}
         for size in sizes:
-            chosen = np.flatnonzero(self.selector_.support_for(size))
+            chosen = np.flatnonzero(self.selector_.at(size).support_)
             columns = np.asarray(X)[:, chosen]
             if self.cv:
                 scores = cross_val_score(self.estimator, columns, y, cv=self.cv, scoring=self.scoring)

@@ -422,7 +422,7 @@ def real_content(k_max=30):
     data = load_srbct()
     names = np.array(data.feature_names)
     frame = pd.DataFrame(data.data, columns=names)
-    selector = L20SelectorCV("1se", max_features=k_max).fit(frame, data.target)
+    selector = L20SelectorCV("1se", sizes=range(1, k_max + 1)).fit(frame, data.target)
     order = np.argsort(selector.ranking_, kind="stable")[:k_max]
     ranks = {feature: rank for rank, feature in enumerate(order, 1)}
     found = [[] for _ in order]

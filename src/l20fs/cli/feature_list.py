@@ -112,7 +112,7 @@ def inspect_list(samples: Samples, rows: list[int]) -> ListReport:
     loss = support_loss(problem, np.array(rows))
     model = make_model(samples, rows).set_params(constraints=None)
     model.fit(samples.X, samples.y, adjust_for=nuisances_of(samples))
-    best = model.order_for(len(rows))
+    best = model.path_.support(len(rows))
     loss_found = min(support_loss(problem, best), loss)
     bound = certify_size(problem, len(rows), loss_found).lower_bound
     columns = dense_columns(samples.X, np.array(rows)).astype(np.float64)

@@ -21,7 +21,7 @@ RUN = "run.json"
 #: All files that a command may write, by which a rerun knows what to replace.
 RESULTS: dict[str, tuple[str, ...]] = {
     "select": (
-        *("selection.tsv", "path.npz", "cv.tsv", "stability.tsv", "panels.tsv", "atlas.tsv", "panel.json", RUN),
+        *("selection.tsv", "cv.tsv", "stability.tsv", "panels.tsv", "atlas.tsv", "panel.json", RUN),
         "report.html",
     ),
     "compare": ("rows.csv", "comparison.csv", "curves.csv", RUN, "report.html"),

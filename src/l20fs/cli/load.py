@@ -164,11 +164,11 @@ def make_selector(samples: Samples, options: ModelOptions, max_features: int) ->
             )
         return for_numbers(selector) if samples.task == "regression" else selector
     features = Features(len(samples.feature_names), np.array(samples.feature_names, dtype=object), source="the table")
-    checked: dict[str, Any] = {name: getattr(options, name) for name in ("alpha", "ridge", "scale", "ranking")}
+    checked: dict[str, Any] = {name: getattr(options, name) for name in ("ridge", "scale")}
     return L20Selector(
         **checked | {"solver": method, "task": "regression" if samples.task == "regression" else "auto"},
         class_weight=None if options.class_weight == "none" else options.class_weight,
-        max_features=max_features,
+        max_features_to_select=max_features,
         constraints=make_constraints(samples, features, options),
     )
 

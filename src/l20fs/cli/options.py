@@ -24,10 +24,10 @@ from l20fs.cli.parameter_types import (
     Sets,
     TextValue,
 )
-from l20fs.defaults import DEFAULT_CLASS_WEIGHT, DEFAULT_RANKING, DEFAULT_RIDGE, DEFAULT_SCALE, DEFAULT_SOLVER
+from l20fs.defaults import DEFAULT_CLASS_WEIGHT, DEFAULT_RIDGE, DEFAULT_SCALE, DEFAULT_SOLVER
 from l20fs.evaluation.choice import SizeRule
 from l20fs.evaluation.metrics import IMBALANCE, METRICS
-from l20fs.typing import Decimal, Duplicates, Join, Missing, Ranking, Scale, Task
+from l20fs.typing import Decimal, Duplicates, Join, Missing, Scale, Task
 
 #: Options that say how a file is read, as parameters of :func:`~l20fs.data.readers.read_table`.
 READING = (
@@ -43,7 +43,7 @@ COMMON = (
 
 #: Options that only the methods of L20Selector take.
 OWN_OPTIONS = (
-    *("adjust_for", "alpha", "scale", "class_weight", "ranking", "include", "exclude", "feature_groups"),
+    *("adjust_for", "scale", "class_weight", "include", "exclude", "feature_groups"),
     *("min_per_class", "max_per_class", "budget", "costs", "exclusive", "sets"),
 )
 
@@ -96,11 +96,9 @@ class ModelOptions:
     """Options for the selector, declared by :data:`model_options`."""
 
     method: str = DEFAULT_SOLVER
-    alpha: float | None = None
     ridge: float | str = DEFAULT_RIDGE
     scale: str | None = None
     class_weight: str | None = None
-    ranking: str | None = None
     include: list[str] | None = None
     exclude: list[str] | None = None
     feature_groups: dict[str, list[str]] | None = None
@@ -128,7 +126,6 @@ class ModelOptions:
         return replace(
             self,
             scale=self.scale or DEFAULT_SCALE,
-            ranking=self.ranking or DEFAULT_RANKING,
             class_weight=self.class_weight or DEFAULT_CLASS_WEIGHT,
         )
 
@@ -298,7 +295,6 @@ model_options = together(
         show_default=True,
         help=f"{', '.join(SOLVERS)} (L20Selector), or any method of l20fs.methods that looks at the labels.",
     ),
-    click.option("--alpha", type=click.FloatRange(min=0, min_open=True), help="Stop the path at this lambda."),
     click.option(
         "--ridge",
         type=Ridge(),
@@ -319,12 +315,6 @@ model_options = together(
         type=click.Choice(["balanced", "none"]),
         help="Let a rare class count as much as a common one, or each sample as much as any other."
         f"  [default: {DEFAULT_CLASS_WEIGHT}]",
-    ),
-    click.option(
-        "--ranking",
-        type=click.Choice(get_args(Ranking)),
-        help="Order the features by how early they came to stay, or by the norm of their weights."
-        f"  [default: {DEFAULT_RANKING}]",
     ),
     click.option("--include", type=Names(), help="Features that are always selected: names with commas, or @FILE."),
     click.option("--exclude", type=Names(), help="Features that are never selected: names with commas, or @FILE."),

@@ -99,7 +99,7 @@ class Share(click.ParamType[float | str]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
         if value == "auto":
             return "auto"
-        from l20fs.estimators.near_optimal import share_of
+        from l20fs.inspection import share_of
 
         try:
             share = share_of(value)

@@ -54,13 +54,11 @@ def write_selection(folder: Path, findings: Findings) -> list[str]:
     """Write the result files together and return their names."""
     content = build_content(findings)
     files: dict[str, Writable] = {"selection.tsv": selection_tsv(findings, content)}
-    if findings.path is not None:
-        files["path.npz"] = findings.path.write
     files["cv.tsv"] = write_frame(pd.DataFrame(cv_table(findings)))
     if findings.stability is not None:
-        files["stability.tsv"] = write_frame(findings.stability.selection_frame())
+        files["stability.tsv"] = write_frame(findings.stability.to_frame())
     if findings.atlas is not None:
-        files |= atlas_tables(findings.atlas)
+        files |= atlas_tables(findings)
     panel = make_panel(findings)
     if panel is not None:
         files["panel.json"] = panel.to_json()

@@ -111,10 +111,6 @@ def check_combination(options: SelectOptions) -> None:
         raise click.UsageError("--nested repeats the choice that --auto makes. Give --auto 1se or --auto best with it.")
     if options.max_features is not None and options.auto is None:
         raise click.UsageError("--max-features limits the search of --auto. Give --auto 1se or --auto best with it, or -k.")
-    if options.auto is not None and options.alpha is not None:
-        raise click.UsageError(
-            "--alpha ends the path where it says, --auto where cross-validation says: give one of the two."
-        )
     check_scoring(options.scoring, options.task)
     if options.task == "regression" and options.class_weight is not None:
         raise click.UsageError("--class-weight is for labels, and --task regression for numbers. Leave one of the two out.")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from l20fs import L20Selector, PanelAtlas, StabilitySelector
+from l20fs import L20Selector, StabilitySelector
 from l20fs.cli.load import group_names
 from l20fs.cli.options import SelectOptions
 from l20fs.data.readers import Samples
@@ -22,6 +22,7 @@ from l20fs.evaluation.levels import class_level, trend
 from l20fs.evaluation.metrics import Metric
 from l20fs.evaluation.predictions import Nested, Predictions
 from l20fs.evaluation.target_summary import Classes, TargetSummary
+from l20fs.inspection import NearOptimalPanels
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.typing import Array
 
@@ -48,7 +49,7 @@ class Findings:
     score: Estimate | None = None
     nested: Nested | None = None
     stability: StabilitySelector | None = None
-    atlas: PanelAtlas | None = None
+    atlas: NearOptimalPanels | None = None
     search_limit: int | None = None
     shared: Part | None = None
     warnings: Sequence[str] = ()

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from l20fs import L20Selector, PanelAtlas, StabilitySelector
+from l20fs import L20Selector, StabilitySelector
 from l20fs.blocks import FileBlocks, is_blocks
 from l20fs.cli import NothingSelectedError
 from l20fs.cli.load import make_selector, nuisances_of, refuse_for_blocks
@@ -31,6 +31,7 @@ from l20fs.evaluation.predictions import JUDGES, Nested, Predictions, nested_sco
 from l20fs.evaluation.target_summary import Classes, TargetSummary, summarise
 from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.targets import encode_targets
+from l20fs.inspection import NearOptimalPanels, near_optimal_panels
 from l20fs.text import counted
 from l20fs.typing import Array
 
@@ -48,7 +49,7 @@ def run_selection(samples: Samples, options: SelectOptions, provenance: dict[str
     note(f"{n_samples} samples, {counted(n_features, 'feature')}, {what}")
     check_options(samples, options, targets)
     refuse_for_blocks(samples, options, atlas=options.atlas is not None)
-    is_open = options.n_features is None and options.auto is None and options.alpha is None
+    is_open = options.n_features is None and options.auto is None
     if is_open and n_features <= DEFAULT_N_FEATURES:
         note(f"All features are selected: they are no more than {DEFAULT_N_FEATURES}. Choose fewer: -k N, or --auto 1se.")
     early = [text for text in (warn_of_few_folds(samples, targets),) if text]
@@ -207,7 +208,7 @@ def fit_and_validate(
     with log.step(), log_of_blocks(samples.X), working("Fit to all samples"):
         units = fit(selector, samples, X)
     if k > len(units):
-        k, rule = len(units), "alpha" if options.alpha is not None else rule
+        k = len(units)
     sizes = sizes_to_try(selector, k, min(largest, len(units)))
     predictions = cross_validate(selector, samples, targets, sizes, options, X)
     return Search(selector, units, k, rule, predictions, shared=X)
@@ -245,7 +246,7 @@ def fit(selector: BaseSelector, samples: Samples, shared: Part | None = None) ->
     selector.fit(NamedColumns(X, samples.feature_names), samples.y, **own)
     units = ranked_units(selector)
     if not units:
-        raise NothingSelectedError(f"No feature is selected at --alpha {selector.alpha:g}. Use a smaller one.")
+        raise NothingSelectedError("No feature can be selected. Exclude fewer.")
     return units
 
 
@@ -314,25 +315,23 @@ def cross_validate_choice(
 def resample(selector: BaseSelector, k: int, samples: Samples, options: SelectOptions) -> StabilitySelector:
     """Repeat the selection of k features on halves of the samples, as all of them were prepared: nothing is scored."""
     assert options.stability is not None
-    with progress("Stability", options.stability) as advance:
+    with working("Stability"):
         stability = StabilitySelector(
             clone(selector).set_params(n_features_to_select=k),
             n_resamples=options.stability,
             random_state=options.seed,
             n_jobs=options.n_jobs,
-            callback=lambda _: advance(),
         )
         own = {"groups": samples.groups, "adjust_for": nuisances_of(samples)}
         stability.fit(NamedColumns(samples.X, samples.feature_names), samples.y, **own)
     return stability
 
 
-def list_panels(selector: BaseSelector, k: int, samples: Samples, eps: float | str) -> PanelAtlas:
+def list_panels(selector: BaseSelector, k: int, samples: Samples, eps: float | str) -> NearOptimalPanels:
     """List all panels of k features whose loss is within a share of the best."""
     assert isinstance(selector, L20Selector)
     named = NamedColumns(samples.X, samples.feature_names)
-    share = None if eps == "auto" else eps
-    return selector.near_optimal(k, eps=share, X=named, y=samples.y, adjust_for=nuisances_of(samples))
+    return near_optimal_panels(selector, named, samples.y, k, tolerance=eps, adjust_for=nuisances_of(samples))
 
 
 def number_of_jobs(samples: Samples, options: SelectOptions) -> int:

@@ -19,12 +19,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from l20fs.blocks import Blocks, as_blocks, columns_of, comes_in_blocks, is_dask_frame, refuse_blocks
+from l20fs.defaults import DEFAULT_N_FEATURES
 from l20fs.design import Part
 from l20fs.estimators.frames import checked_array, without_frame
 from l20fs.inputs.devices import Place, is_device_array
 from l20fs.inputs.frames import collected, names_of_columns
 from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.nuisances import with_nuisances
+from l20fs.inputs.old_names import NEW_NAMES, hint_for
 from l20fs.inputs.targets import Targets, encode_targets, warn_of_numbers_as_labels, with_weights
 from l20fs.inputs.validation import (
     refuse_foreign_array,
@@ -53,8 +55,8 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     """Base of all selectors: validate, learn, and answer for any number of features.
 
     A subclass stores its parameters in ``__init__``, among them ``n_features_to_select``, describes itself in ``about`` and
-    implements :meth:`_learn`. The number of features is applied when the answer is read (:meth:`support_for`), so that
-    changing it needs no second fit. Reading changes nothing.
+    implements :meth:`_learn`. The number of features is applied when the answer is read, so that another one (:meth:`at`)
+    needs no second fit. Reading changes nothing.
 
     Attributes
     ----------
@@ -63,7 +65,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     ranking_ : array of shape (n_features,)
         1 is best.
     support_ : array of shape (n_features,)
-        Mask of the selected features, for the present ``n_features_to_select``.
+        Mask of the selected features.
     classes_ : array of shape (n_classes,)
         The labels in sorted order, if y holds labels.
     """
@@ -139,7 +141,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         try:
             for name in [name for name in before if name.endswith("_")]:
                 delattr(self, name)
-            self.check_parameters()
+            self._check_all_parameters()
             yield
         except BaseException:
             # A failed or interrupted fit leaves the estimator as it was: unfitted, or with its former fit whole.
@@ -158,7 +160,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
         """Set everything that is learned from validated data; X must not be changed."""
 
-    def check_parameters(self) -> None:
+    def _check_all_parameters(self) -> None:
         """Refuse parameters that make no sense, as ``fit`` does before it looks at any data."""
         self._check_size(self.n_features_to_select)
         self._check_parameters()
@@ -319,8 +321,8 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         empty = place.xp.zeros((X.shape[0], 1), dtype=X.dtype, device=place.device)
         return place.xp.take(place.xp.concat([X, empty], axis=1), place.send(source), axis=1)
 
-    def support_for(self, k: Size) -> Array:
-        """Return the mask of the features that are selected for ``k``.
+    def at(self, k: Size) -> Self:
+        """Return this fitted selector with another number of features.
 
         Parameters
         ----------
@@ -329,28 +331,28 @@ class BaseSelector(SelectorMixin, BaseEstimator):
 
         Returns
         -------
-        array of shape (n_features,)
-            Mask of the selected features.
+        estimator
+            A copy that shares all arrays; this one stays as it is.
         """
         check_is_fitted(self)
+        self._check_size(k)
+        other = copy.copy(self)
+        other.n_features_to_select = k
+        return other
+
+    def _support(self) -> Array:
+        """Return the mask of the selected features."""
+        check_is_fitted(self)
+        k = self.n_features_to_select
         self._check_size(k)
         self._warn_if_beyond(k)
         return self._select(k)
 
-    def order_for(self, k: Size) -> Array:
-        """Return the indices of the features that are selected for ``k``, best first.
-
-        Parameters
-        ----------
-        k : int, float, str or None
-            Any value that ``n_features_to_select`` takes.
-
-        Returns
-        -------
-        array of shape (n_selected,)
-            Indices, the best feature first.
-        """
-        return self._best_first(self.support_for(k), k)
+    def _order_for(self, k: Size) -> Array:
+        """Return the indices of the features that are selected for ``k``, best first."""
+        check_is_fitted(self)
+        self._check_size(k)
+        return self._best_first(self._select(k), k)
 
     def _best_first(self, mask: Array, k: Size) -> Array:
         """Return the indices of the features of a mask for ``k``, best first."""
@@ -359,11 +361,16 @@ class BaseSelector(SelectorMixin, BaseEstimator):
 
     @property
     def support_(self) -> Array:
-        """Mask of the selected features, for the present ``n_features_to_select``."""
-        return self.support_for(self.n_features_to_select)
+        """Mask of the selected features."""
+        return self._support()
+
+    @property
+    def n_features_(self) -> int:
+        """Number of selected features."""
+        return int(np.count_nonzero(self._support()))
 
     def _get_support_mask(self) -> Array:
-        return self.support_for(self.n_features_to_select)
+        return self._support()
 
     def _warn_if_beyond(self, k: Size) -> None:
         """Warn of a valid ``k`` for which another fit would select other features."""
@@ -378,23 +385,6 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         """Return the ranks and scores from which ``k`` features are taken; as a rule they are the same for all."""
         return self.ranking_, self.scores_
 
-    def with_size(self, k: Size) -> Self:
-        """Return this fitted selector with ``n_features_to_select=k``.
-
-        Parameters
-        ----------
-        k : int, float, str or None
-            Any value that ``n_features_to_select`` takes.
-
-        Returns
-        -------
-        estimator
-            A shallow copy that shares all arrays; this one stays as it is.
-        """
-        other = copy.copy(self)
-        other.n_features_to_select = k
-        return other
-
     def _n_wanted(self, k: Size, n_features: int) -> int:
         """Return the number of features that ``k`` means for data with ``n_features``, unclipped."""
         assert isinstance(k, numbers.Real), "a selector that takes None or a word decides itself what it means"
@@ -404,7 +394,8 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         """Warn if fewer features than requested can be selected."""
         n_units, n_selectable = self._count_units()
         k = n_selectable if self.n_features_to_select is None else self._n_wanted(self.n_features_to_select, n_units)
-        if k > n_selectable:
+        is_default = self.n_features_to_select == DEFAULT_N_FEATURES and k > n_units  # which no user asked for
+        if k > n_selectable and not is_default:
             warnings.warn(f"n_features_to_select={k}{self._shortage(k, n_units, n_selectable)}", UserWarning, stacklevel=3)
 
     def _count_units(self) -> tuple[int, int]:
@@ -417,6 +408,25 @@ class BaseSelector(SelectorMixin, BaseEstimator):
             return f" is greater than n_features={n_units}. All the features will be returned."
         do = "vary" if self.fit_intercept else "are not zero"
         return f", but only {n_selectable} of {n_units} features {do}; these are returned."
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, as in scikit-learn.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters by name, those of a parameter as ``parameter__name``.
+
+        Returns
+        -------
+        self
+            The selector.
+        """
+        known = self._get_param_names()
+        for name in params:
+            if name.partition("__")[0] not in known and name in NEW_NAMES:
+                raise ValueError(f"{type(self).__name__} has no parameter {name!r}. {hint_for(name, known)}")
+        return super().set_params(**params)
 
     def _check_size(self, k: Any) -> None:
         """Refuse what ``n_features_to_select`` cannot be."""

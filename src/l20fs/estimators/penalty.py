@@ -186,7 +186,7 @@ def possible_sizes(selector: Any, X: Any, targets: Targets, names: Array | None)
     constraints = selector.constraints
     penalty = feature_penalty(constraints, varies, names)
     if constraints is not None and constraints.limit_panels:
-        selector.check_parameters()
+        selector._check_all_parameters()
         problem = make_problem(X, targets.Y, sample_weight=targets.sample_weight, fit_intercept=selector.fit_intercept)
         penalty, varies = panel_penalty(constraints, problem, targets, names), problem.design.varies
     return penalty.n_units, size_range(penalty, varies)

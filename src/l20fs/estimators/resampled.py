@@ -53,8 +53,8 @@ class Work(NamedTuple):
         metadata = {name: values[rows] for name, values in self.metadata.items()}
         X = samples_of(self.X, rows)
         try:
-            if hasattr(selector, "walk_fit"):
-                yield from selector.walk_fit(share_samples(X), y, **metadata, warn=resample == 0)  # once for all
+            if hasattr(selector, "_walk_fit"):
+                yield from selector._walk_fit(share_samples(X), y, **metadata, warn=resample == 0)  # once for all
             else:
                 selector.fit(X, y, **metadata)
         except ValueError as error:
@@ -125,7 +125,7 @@ def pick_best(selector: Any, units: Units) -> Picked:
     else:
         is_ranked = np.isfinite(selector.scores_) if hasattr(selector, "scores_") else np.ones(len(support), dtype=bool)
         size, n_ranked = (units.count(mask) for mask in (support, is_ranked))
-    n_kept = max(size, min(getattr(selector, "max_features", None) or 0, n_ranked))
+    n_kept = max(size, min(getattr(selector, "max_features_to_select", None) or 0, n_ranked))
     if is_path and units.are_features:
         leading = selector.path_.leading(n_kept)
         if leading.size and support[leading[:size]].all():

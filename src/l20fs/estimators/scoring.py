@@ -162,24 +162,6 @@ class SolvesForOneK(BaseSelector):
         found = self._solution_for(k)
         return found.ranking, found.scores
 
-    def coef_for(self, k: Size) -> Array:
-        """Return the weights of the features selected for ``k``.
-
-        Parameters
-        ----------
-        k : int, float, str or None
-            Any value that ``n_features_to_select`` takes.
-
-        Returns
-        -------
-        array of shape (n_targets, n_features)
-            Weights in units of X; zero for features that are not selected.
-        """
-        self.support_for(k)  # refuses what k cannot be
-        coef = self._solution_for(k).coef
-        assert coef is not None, "a method that solves for k features has weights"
-        return coef
-
     @property
     def _solution(self) -> Solution:
         self._check_size(self.n_features_to_select)
@@ -198,7 +180,9 @@ class SolvesForOneK(BaseSelector):
     @property
     def coef_(self) -> Array:
         """Weights of the selected features in units of X; zero elsewhere."""
-        return self.coef_for(self.n_features_to_select)
+        coef = self._solution.coef
+        assert coef is not None, "a method that solves for k features has weights"
+        return coef
 
     @property
     def loss_(self) -> float | None:

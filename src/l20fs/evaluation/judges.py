@@ -39,7 +39,7 @@ class OwnModel:
 
     def __call__(self, selection: Selection, train: Samples, test: Samples) -> Array:
         X = test.X.stored() if isinstance(test.X, Part) else test.X
-        models = (selection.selector.with_size(size) for size in selection.sizes)
+        models = (selection.selector.at(size) for size in selection.sizes)
         return _per_size([score(self.scorer, model, X, test.y, test.score_params) for model in models])
 
 
@@ -151,7 +151,7 @@ class OwnRule:
 
     def rules(self, selection: Selection, train: Samples) -> list[tuple[NestedRules, Array]]:
         """Return the rules for all sizes, and the features of the columns that they apply to."""
-        rules = selection.selector.models_on(selection.n_features)
+        rules = selection.selector._models_on(selection.n_features)
         return [(rules, rules.rows)]
 
 

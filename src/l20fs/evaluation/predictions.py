@@ -218,7 +218,7 @@ def predictions_by_k(
     """
     targets = summarise(np.asarray(y))
     predictor = _predictor(selector, targets)
-    linear = OwnRule() if hasattr(predictor, "model_for") else RefittedRule(ridge, task=targets.task)
+    linear = OwnRule() if hasattr(predictor, "_models_on") else RefittedRule(ridge, task=targets.task)
     known: dict[str, Judge] = {"linear": linear, "KNN-5": NearestNeighbours(targets.task)}
     labels = targets.labels[targets.codes] if isinstance(targets, Classes) else targets.truth
     may_share = preprocess is None and predictor.takes_parts
@@ -273,9 +273,11 @@ class _Collected:
 
 def _predictor(selector: Any, targets: TargetSummary) -> Any:
     """Return the model of a path, or a selector that has none as it is."""
-    if not hasattr(selector, "as_classifier"):
+    if not hasattr(selector, "_as_classifier"):
         return selector
-    return selector.as_classifier().set_params(calibration=None) if isinstance(targets, Classes) else selector.as_regressor()
+    return (
+        selector._as_classifier().set_params(calibration=None) if isinstance(targets, Classes) else selector._as_regressor()
+    )
 
 
 class Nested(NamedTuple):

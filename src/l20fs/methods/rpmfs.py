@@ -60,7 +60,7 @@ class RPMFS(SolvesForOneK):
         Tolerance of both constraints: the distance of W and V relative to V, and the root mean square distance of the
         residual and E.
     sizes : sequence of int or None, default=None
-        Other numbers of features to solve for in ``fit``, for ``support_for`` and ``n_features_to_select``.
+        Other numbers of features to solve for in ``fit``, for :meth:`at`.
     task : {"auto", "classification", "regression"}, default="auto"
         Whether y holds labels or numbers; ``"auto"`` takes whole numbers in one column for labels.
     callback : callable or None, default=None

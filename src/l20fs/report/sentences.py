@@ -25,7 +25,6 @@ RULES = {
     "1se": "smallest within one standard error of the best",
     "asked": "asked for",
     "default": "default",
-    "alpha": "what --alpha leaves",
 }
 
 
@@ -146,7 +145,6 @@ def how_k_was_chosen(k: int, rule: str, noun: str, score_name: str = "accuracy")
         "1se": f"{k} is the smallest number of {noun}s whose {score_name} is at most one standard error from the best.",
         "asked": f"You asked for {counted(k, noun)}.",
         "default": f"{counted(k, noun)} is the default; --auto 1se lets the data choose.",
-        "alpha": f"{counted(k, noun)} {'is' if k == 1 else 'are'} worth the price --alpha.",
     }
     return reasons[rule]
 
