@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from l20fs.bounds.branch_and_bound import Optimum
 from l20fs.bounds.branch_and_bound import solve_exactly as search_exactly
 from l20fs.bounds.certificate import Certificate, certify_selection
-from l20fs.estimators.near_optimal import NearOptimalPanel, NearOptimalPanels, find_panels
+from l20fs.estimators.near_optimal import NearOptimalPanels, find_panels
 from l20fs.estimators.searched_selector import SearchedSelector
 from l20fs.estimators.selection_table import feature_names
 from l20fs.estimators.selector import L20Selector, posed_again
@@ -24,7 +24,7 @@ from l20fs.inputs.frames import collected
 from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.validation import check_number
 
-__all__ = ["NearOptimalPanel", "NearOptimalPanels", "certify", "near_optimal_panels", "solve_exactly"]
+__all__ = ["NearOptimalPanels", "certify", "near_optimal_panels", "solve_exactly"]
 
 
 def certify(

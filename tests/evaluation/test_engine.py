@@ -121,7 +121,7 @@ def test_any_selector_with_any_estimator(selector):
         return clone(selector).set_params(n_features_to_select=k)
 
     judge = FittedEstimator(LogisticRegression(), ACCURACY)
-    for container in (np.asarray, sp.csr_array) if selector.takes_sparse else (np.asarray,):
+    for container in (np.asarray, sp.csr_array) if selector._takes_sparse else (np.asarray,):
         found = score_sizes([selector], Samples(container(X), y), folds, SIZES, judge, on_path=id)
         np.testing.assert_allclose(found.values[0], slow_scores(make, folds, score_on))
         assert found.n_features.tolist() == [[SIZES] * 4]

@@ -22,7 +22,7 @@ class SelectorMixin(BaseSelector):
     """Our base of all selectors in the place of scikit-learn's mixin, from which its tests derive a selector."""
 
     about = About("a test", "none", "O(1)", supervised=False)
-    takes_sparse = True
+    _takes_sparse = True
 
     def _learn(self, X: Any, targets: Any, **extra: Any) -> None:
         raise NotImplementedError

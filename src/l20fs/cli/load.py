@@ -150,15 +150,15 @@ def make_selector(samples: Samples, options: ModelOptions, max_features: int) ->
     method = options.method
     if method not in SOLVERS:
         selector = supervised_methods()[method]()
-        if samples.task == "regression" and selector.needs_labels and not selector.takes_numbers:
+        if samples.task == "regression" and selector._needs_labels and not selector._takes_numbers:
             others = {name: kind() for name, kind in supervised_methods().items()}
-            able = [name for name, other in others.items() if other.takes_numbers or not other.needs_labels]
+            able = [name for name, other in others.items() if other._takes_numbers or not other._needs_labels]
             raise click.UsageError(
                 f"--method {method} needs class labels, and --task regression gives numbers. Use one of "
                 f"{', '.join([*SOLVERS, *able])}."
             )
-        if sp.issparse(samples.X) and not selector.takes_sparse:
-            able = [name for name, other in supervised_methods().items() if other.takes_sparse]
+        if sp.issparse(samples.X) and not selector._takes_sparse:
+            able = [name for name, other in supervised_methods().items() if other._takes_sparse]
             raise click.UsageError(
                 f"--method {method} needs a dense table, and this one is sparse. Use one of {', '.join([*SOLVERS, *able])}."
             )

@@ -216,7 +216,7 @@ def fit_and_validate(
 
 def shared_file(selector: BaseSelector, samples: Samples) -> Part | None:
     """Return a file that is read in blocks so that the fit and the folds share their passes; None for any other X."""
-    if not (selector.takes_parts and samples.preprocess is None and is_blocks(samples.X)):
+    if not (selector._takes_parts and samples.preprocess is None and is_blocks(samples.X)):
         return None
     return share_samples(samples.X)
 

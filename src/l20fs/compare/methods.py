@@ -50,7 +50,7 @@ class Method:
     def fits(self, *, for_labels: bool) -> bool:
         """Return whether the method can use labels, or numbers."""
         selector = self.selector()
-        return for_labels or not (selector.about.supervised and selector.needs_labels) or selector.takes_numbers
+        return for_labels or not (selector.about.supervised and selector._needs_labels) or selector._takes_numbers
 
 
 #: The method of the paper with the constants of its authors.

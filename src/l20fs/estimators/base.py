@@ -72,25 +72,25 @@ class BaseSelector(SelectorMixin, BaseEstimator):
 
     about: ClassVar[About]
     #: Whether y must hold one label per sample; otherwise indicators and numbers will do.
-    needs_labels: ClassVar[bool] = True
-    #: Whether y may hold one number per sample instead of labels, where ``needs_labels``.
-    takes_numbers: ClassVar[bool] = False
+    _needs_labels: ClassVar[bool] = True
+    #: Whether y may hold one number per sample instead of labels, where ``_needs_labels``.
+    _takes_numbers: ClassVar[bool] = False
     #: Whether NaN in X, in memory, is a missing value that the method leaves out.
-    takes_missing: ClassVar[bool] = False
+    _takes_missing: ClassVar[bool] = False
     #: Whether ``n_features_to_select=None`` means something.
-    allows_none: ClassVar[bool] = False
+    _allows_none: ClassVar[bool] = False
     #: Words that ``n_features_to_select`` may be.
-    size_rules: ClassVar[tuple[str, ...]] = ()
+    _size_rules: ClassVar[tuple[str, ...]] = ()
     #: Whether a sparse X is taken as it is.
-    takes_sparse: ClassVar[bool] = False
+    _takes_sparse: ClassVar[bool] = False
     #: Whether an X of torch or CuPy is taken where it is.
-    takes_device_arrays: ClassVar[bool] = False
+    _takes_device_arrays: ClassVar[bool] = False
     #: Whether X may come in blocks: a Dask array, or a file larger than memory.
-    takes_blocks: ClassVar[bool] = False
+    _takes_blocks: ClassVar[bool] = False
     #: Whether X may be a part of samples that several fits share (:mod:`l20fs.design.samples`).
-    takes_parts: ClassVar[bool] = False
+    _takes_parts: ClassVar[bool] = False
     #: Whether values of any size are fine, as they are where only their order or bins count.
-    takes_any_size: ClassVar[bool] = False
+    _takes_any_size: ClassVar[bool] = False
     #: Whether the mean of numeric targets needs no explanation; a parameter of some selectors.
     fit_intercept: bool = True
     #: What y stands for; a parameter of some selectors.
@@ -170,7 +170,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Targets]:
         refuse_blocks(X, type(self).__name__)
-        if self.takes_device_arrays and is_device_array(X):
+        if self._takes_device_arrays and is_device_array(X):
             X, y = validate_device_input(self, X, y)
             return X, self._encode(y)
         X, y = validate_input(
@@ -178,9 +178,9 @@ class BaseSelector(SelectorMixin, BaseEstimator):
             X,
             y if self.about.supervised else None,
             supervised=self.about.supervised,
-            accept_sparse=self.takes_sparse,
-            dtypes=[np.float64, np.float32] if self.takes_sparse else [np.float64],
-            allow_missing=self.takes_missing,
+            accept_sparse=self._takes_sparse,
+            dtypes=[np.float64, np.float32] if self._takes_sparse else [np.float64],
+            allow_missing=self._takes_missing,
         )
         if not self.about.supervised:
             return X, Targets(np.empty((X.shape[0], 0)), None, None)
@@ -206,22 +206,22 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         return X, self._encode(np.asarray(y))
 
     def _encode(self, y: Array) -> Targets:
-        task = "auto" if self.needs_labels and not self.takes_numbers else self.task
+        task = "auto" if self._needs_labels and not self._takes_numbers else self.task
         targets = encode_targets(y, task, fit_intercept=self.fit_intercept)
-        if self.needs_labels and targets.codes is None:
+        if self._needs_labels and targets.codes is None:
             self._refuse_unless_numbers(y, targets)
-        elif self.takes_numbers and task == "auto":
+        elif self._takes_numbers and task == "auto":
             warn_of_numbers_as_labels(targets)
         return targets
 
     def _refuse_unless_numbers(self, y: Array, targets: Targets) -> None:
         """Refuse targets that are not one label per sample, except for one number per sample where the method takes them."""
-        if self.takes_numbers and targets.classes is None and targets.Y.shape[1] == 1:
+        if self._takes_numbers and targets.classes is None and targets.Y.shape[1] == 1:
             return
-        if not self.takes_numbers:
+        if not self._takes_numbers:
             with np.errstate(invalid="ignore"):  # of large numbers
                 check_classification_targets(y)
-        what = "class label or number" if self.takes_numbers else "class label"
+        what = "class label or number" if self._takes_numbers else "class label"
         raise ValueError(f"{type(self).__name__} needs one {what} per sample; y has several columns.")
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
@@ -256,11 +256,11 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         array, DataFrame or sparse matrix of shape (n_samples, n_selected)
             Columns of the selected features, in the order of X.
         """
-        if self.takes_device_arrays and is_device_array(X):
+        if self._takes_device_arrays and is_device_array(X):
             return self._transform_there(X)
         check_is_fitted(self)
         X = without_frame(self, X)
-        if self.takes_blocks and comes_in_blocks(X):
+        if self._takes_blocks and comes_in_blocks(X):
             refuse_other_width(self, X)
             return columns_of(X, self._chosen())
         refuse_blocks(X, f"{type(self).__name__}.transform", instead="")
@@ -300,7 +300,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         array or sparse matrix of shape (n_samples, n_features)
             The same columns at their places, zeros elsewhere.
         """
-        if self.takes_device_arrays and is_device_array(X):
+        if self._takes_device_arrays and is_device_array(X):
             return self._inverse_there(X)
         user = f"{type(self).__name__}.inverse_transform"
         refuse_blocks(X, user, instead="")
@@ -364,11 +364,6 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         """Mask of the selected features."""
         return self._support()
 
-    @property
-    def n_features_(self) -> int:
-        """Number of selected features."""
-        return int(np.count_nonzero(self._support()))
-
     def _get_support_mask(self) -> Array:
         return self._support()
 
@@ -430,7 +425,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
 
     def _check_size(self, k: Any) -> None:
         """Refuse what ``n_features_to_select`` cannot be."""
-        if (k is None and self.allows_none) or (isinstance(k, str) and k in self.size_rules):
+        if (k is None and self._allows_none) or (isinstance(k, str) and k in self._size_rules):
             return
         is_whole = isinstance(k, numbers.Integral)
         is_count = is_whole and not isinstance(k, bool | np.bool_) and k >= 1
@@ -438,7 +433,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         if not (is_count or is_share):
             raise ValueError(
                 f"n_features_to_select={k!r} is not valid. Use a whole number from 1, or a share of the features above "
-                f"0.0 and up to 1.0{''.join(f', or {rule!r}' for rule in self.size_rules)}."
+                f"0.0 and up to 1.0{''.join(f', or {rule!r}' for rule in self._size_rules)}."
             )
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -446,12 +441,12 @@ class BaseSelector(SelectorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.takes_sparse
-        tags.input_tags.allow_nan = self.takes_missing
-        tags.array_api_support = self.takes_device_arrays
+        tags.input_tags.sparse = self._takes_sparse
+        tags.input_tags.allow_nan = self._takes_missing
+        tags.array_api_support = self._takes_device_arrays
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]  # columns are taken, not computed
         tags.target_tags.required = self.about.supervised
-        tags.target_tags.multi_output = self.about.supervised and not self.needs_labels
+        tags.target_tags.multi_output = self.about.supervised and not self._needs_labels
         return tags
 
 

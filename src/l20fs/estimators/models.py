@@ -148,7 +148,7 @@ class L20Classifier(Scored, ClassifierMixin, _Model):
     (2, 4)
     """
 
-    needs_labels = True
+    _needs_labels = True
     task: Task = "classification"
     #: Calibration of each number of units.
     _calibrations: Calibrations | None

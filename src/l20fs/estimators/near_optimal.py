@@ -30,7 +30,21 @@ LEVELS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.
 
 
 class NearOptimalPanel(NamedTuple):
-    """One panel: ``rank`` counts from 1, the best, and ``gap`` is how much its ``loss`` is above the lowest, as a share."""
+    """One of the near-optimal panels.
+
+    Attributes
+    ----------
+    rank : int
+        From 1, the best.
+    features : array of int
+        Its features, ascending.
+    names : list of str
+        Their names; the indices where there are no names.
+    loss : float
+        Its loss.
+    gap : float
+        How much that is above the lowest loss, as a share.
+    """
 
     rank: int
     features: Array

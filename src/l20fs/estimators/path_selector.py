@@ -98,6 +98,11 @@ class PathSelector(Exported, BaseSelector):
         """Rank of each feature; 1 is best, and the features of a group share a rank."""
         return self.path_.ranking
 
+    @property
+    def n_features_(self) -> int:
+        """Number of selected features."""
+        return int(np.count_nonzero(self._support()))
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "path_")
 

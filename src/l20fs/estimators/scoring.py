@@ -70,7 +70,7 @@ class ScoringSelector(BaseSelector):
     def _score_features(self, X: Any, targets: Targets) -> Scored:
         """Score features that all vary; X, of shape (n_samples, n_features), must not be changed.
 
-        X is float64; on a device, which only a method with ``takes_device_arrays`` is given, it may be float32.
+        X is float64; on a device, which only a method with ``_takes_device_arrays`` is given, it may be float32.
         """
 
     def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
@@ -216,7 +216,7 @@ def find_varying(method: BaseSelector, X: Any, targets: Targets) -> Array:
             f"All {X.shape[1]} features of X are constant, so none can tell the targets apart. "
             f"Check that X holds the measurements of different samples in its rows, and that they differ by {LEAST_RANGE:g}."
         )
-    if not (method.takes_any_size and place.is_host):
+    if not (method._takes_any_size and place.is_host):
         refuse_extreme(method, "X", np.where(varies, low, 1.0), np.where(varies, high, 0.0))
         if targets.classes is None and targets.Y.size:
             refuse_extreme(method, "y", targets.Y.min(axis=0), targets.Y.max(axis=0))

@@ -99,6 +99,11 @@ class SearchedSelector(Exported, Predictor, BaseSelector):
             index = choose(results, k, among=same_path)  # type: ignore[arg-type]  # checked
         return self._tried[index % len(self._tried)]
 
+    @property
+    def n_features_(self) -> int:
+        """Number of selected features."""
+        return int(np.count_nonzero(self.support_))
+
     def _linear_rule(self) -> LinearRule:
         return self._sized(self.n_features_to_select)._linear_rule()
 
@@ -199,8 +204,8 @@ class SearchedSelector(Exported, Predictor, BaseSelector):
         chosen = np.flatnonzero(model.support_)
         if not np.array_equal(chosen, self._columns):
             raise ValueError(
-                f"estimator_ was fitted on {len(self._columns)} features, of which there are {len(chosen)} now. Fit again with "
-                f"n_features_to_select={self.n_features_to_select!r}."
+                f"estimator_ was fitted on {len(self._columns)} features, of which there are {len(chosen)} now. Fit again "
+                f"with n_features_to_select={self.n_features_to_select!r}."
             )
         if self.preprocess_ is None:
             X = collected(X)

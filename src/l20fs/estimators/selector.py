@@ -140,12 +140,12 @@ class L20Selector(PathSelector):
         kind="embedded",
         cost="O(N d C) per step",
     )
-    needs_labels = False
-    allows_none = True
-    takes_sparse = True
-    takes_device_arrays = True
-    takes_blocks = True
-    takes_parts = True
+    _needs_labels = False
+    _allows_none = True
+    _takes_sparse = True
+    _takes_device_arrays = True
+    _takes_blocks = True
+    _takes_parts = True
 
     path_: SolutionPath
     sample_weights_: Any
@@ -232,7 +232,7 @@ class L20Selector(PathSelector):
 
     def _encode(self, y: Array) -> Targets:
         targets = super()._encode(y)
-        if self.task == "auto" and not self.needs_labels:
+        if self.task == "auto" and not self._needs_labels:
             warn_of_numbers_as_labels(targets)
         return targets
 

@@ -158,10 +158,10 @@ class L20SelectorCV(SearchedSelector):
     """
 
     about = L20Selector.about._replace(cost="(folds x ridges + 1) paths of L20Selector")
-    size_rules = ("best", "1se")
-    takes_sparse = True
-    takes_blocks = True
-    takes_device_arrays = True
+    _size_rules = ("best", "1se")
+    _takes_sparse = True
+    _takes_blocks = True
+    _takes_device_arrays = True
     # Groups (donors, batches) are for the splits, so they are wanted wherever there are some.
     __metadata_request__fit = {"groups": True}  # noqa: RUF012
 
@@ -245,7 +245,7 @@ class L20SelectorCV(SearchedSelector):
         return Preprocessing(self.preprocess).add_to(self._judged.router(self))
 
     @property
-    def takes_parts(self) -> bool:  # type: ignore[override]
+    def _takes_parts(self) -> bool:  # type: ignore[override]
         """Whether X may be a part of samples that several fits share: steps before the selection need the samples."""
         return self.preprocess is None
 

@@ -129,9 +129,9 @@ class StabilitySelector(BaseSelector):
         kind="wrapper",
         cost="n_resamples fits on half of the samples",
     )
-    allows_none = True
-    takes_blocks = True
-    takes_device_arrays = True
+    _allows_none = True
+    _takes_blocks = True
+    _takes_device_arrays = True
     # Groups have no other use than this one: a pipeline hands them over without being asked to.
     __metadata_request__fit = {"groups": True}  # noqa: RUF012
 
@@ -210,7 +210,7 @@ class StabilitySelector(BaseSelector):
         metadata = {name: values for name, values in given.items() if values is not None}
         if groups is not None and has_fit_parameter(selector, "groups"):
             metadata["groups"] = np.asarray(groups)
-        X = shared_unless_in_processes(X, self.n_jobs) if getattr(selector, "takes_parts", False) else X
+        X = shared_unless_in_processes(X, self.n_jobs) if getattr(selector, "_takes_parts", False) else X
         work = Work(selector, X, y, metadata, pairs, self._units, int(self.n_resamples))
         self._keep_picked(self._run(work, targets.Y.shape[1]))
 
@@ -453,9 +453,9 @@ class StabilitySelector(BaseSelector):
         return int(self.random_state)
 
     @property
-    def takes_parts(self) -> bool:  # type: ignore[override]  # if the selector does
+    def _takes_parts(self) -> bool:  # type: ignore[override]  # if the selector does
         """Whether X may be a part of samples that several fits share."""
-        return bool(getattr(self._selector(), "takes_parts", False))
+        return bool(getattr(self._selector(), "_takes_parts", False))
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Targets]:
         if isinstance(X, Part):
@@ -463,10 +463,10 @@ class StabilitySelector(BaseSelector):
         selector = self._selector()
         tags = get_tags(selector)
         max_memory = getattr(selector, "max_memory", None)
-        if self.takes_parts and (is_dask_frame(X) or comes_in_blocks(X, max_memory)):
+        if self._takes_parts and (is_dask_frame(X) or comes_in_blocks(X, max_memory)):
             return self._validate_blocks(X, y, max_memory)
         refuse_blocks(X, type(selector).__name__)
-        if is_device_array(X) and getattr(selector, "takes_device_arrays", False):
+        if is_device_array(X) and getattr(selector, "_takes_device_arrays", False):
             X, y = validate_device_input(self, X, y)
             return X, self._encode(y)
         # The tags of a selector of another package need not say that it has a use for y, and its fit takes it anyway.
@@ -514,7 +514,7 @@ class StabilitySelector(BaseSelector):
         inner = get_tags(self._selector())
         tags.input_tags.sparse = inner.input_tags.sparse
         tags.target_tags = inner.target_tags
-        tags.array_api_support = getattr(self._selector(), "takes_device_arrays", False)
+        tags.array_api_support = getattr(self._selector(), "_takes_device_arrays", False)
         return tags
 
 

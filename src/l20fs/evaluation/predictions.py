@@ -221,7 +221,7 @@ def predictions_by_k(
     linear = OwnRule() if hasattr(predictor, "_models_on") else RefittedRule(ridge, task=targets.task)
     known: dict[str, Judge] = {"linear": linear, "KNN-5": NearestNeighbours(targets.task)}
     labels = targets.labels[targets.codes] if isinstance(targets, Classes) else targets.truth
-    may_share = preprocess is None and predictor.takes_parts
+    may_share = preprocess is None and predictor._takes_parts
     X = _by_samples(X, may_share=may_share)
     if may_share:
         X = shared_unless_in_processes(X, n_jobs)
@@ -313,7 +313,7 @@ def nested_scores(
     samples. ``preprocess`` is fitted in the inner folds, too.
     """
     y = np.asarray(y)
-    X = _by_samples(X, may_share=preprocess is None and selector.takes_parts)
+    X = _by_samples(X, may_share=preprocess is None and selector._takes_parts)
     metric = outer._metric(metric)
     chosen = []
     for fold in outer.folds:

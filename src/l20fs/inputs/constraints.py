@@ -202,8 +202,8 @@ class Constraints(ParameterObject):
 
         Returns
         -------
-        labels, factors : arrays of shape (n_features,)
-            Of each feature.
+        tuple of two arrays of shape (n_features,)
+            Labels and factors.
         """
         n_features = features.n_features
         factors = np.ones(n_features) if self.costs is None or self.budget is not None else self.costs.copy()

@@ -37,8 +37,8 @@ class Baseline(ScoringSelector):
     """
 
     about = About(reference="no selection", kind="none", cost="O(1)")
-    takes_any_size = True
-    needs_labels = False
+    _takes_any_size = True
+    _needs_labels = False
 
     def __init__(self, n_features_to_select: int | float = 1.0) -> None:
         self.n_features_to_select = n_features_to_select

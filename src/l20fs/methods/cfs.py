@@ -71,13 +71,13 @@ class CFS(ScoringSelector):
     (array([0]), 1.0)
     """
 
-    allows_none = True
+    _allows_none = True
     about = About(
         reference="Hall, Correlation-based feature selection for machine learning (1999)",
         kind="filter",
         cost="O(k N d)",
     )
-    takes_any_size = True
+    _takes_any_size = True
 
     n_subset_: int
 

@@ -75,8 +75,8 @@ class ChiSquare(ScoringSelector):
         kind="filter",
         cost="O(N d)",
     )
-    takes_any_size = True
-    takes_device_arrays = True
+    _takes_any_size = True
+    _takes_device_arrays = True
 
     def __init__(
         self,

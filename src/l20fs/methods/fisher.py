@@ -53,7 +53,7 @@ class FisherScore(ScoringSelector):
         kind="filter",
         cost="O(N d)",
     )
-    takes_device_arrays = True
+    _takes_device_arrays = True
 
     def __init__(self, n_features_to_select: int | float = 20) -> None:
         self.n_features_to_select = n_features_to_select

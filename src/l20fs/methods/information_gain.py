@@ -61,7 +61,7 @@ class InformationGain(ScoringSelector):
     """
 
     about = About(reference="Quinlan, Induction of decision trees (1986)", kind="filter", cost="O(N d log N)")
-    takes_any_size = True
+    _takes_any_size = True
 
     def __init__(
         self,

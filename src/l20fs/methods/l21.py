@@ -126,8 +126,8 @@ class L21(PathSelector):
         kind="embedded",
         cost="O(N d C) per penalty and check",
     )
-    needs_labels = False
-    takes_device_arrays = True
+    _needs_labels = False
+    _takes_device_arrays = True
 
     alphas_: Array
     gap_: float

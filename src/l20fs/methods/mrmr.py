@@ -94,8 +94,8 @@ class MRMR(ScoringSelector):
         kind="filter",
         cost="O(k N d)",
     )
-    takes_any_size = True
-    takes_device_arrays = True
+    _takes_any_size = True
+    _takes_device_arrays = True
 
     def __init__(
         self,

@@ -96,8 +96,8 @@ class ReliefF(ScoringSelector):
         kind="filter",
         cost="O(N^2 d)",
     )
-    takes_any_size = True
-    takes_device_arrays = True
+    _takes_any_size = True
+    _takes_device_arrays = True
 
     def __init__(
         self,
@@ -113,12 +113,12 @@ class ReliefF(ScoringSelector):
         self.task = task
 
     @property
-    def takes_numbers(self) -> bool:  # type: ignore[override]
+    def _takes_numbers(self) -> bool:  # type: ignore[override]
         """Whether y may hold numbers: not for the variants of Relief, which is about classes."""
         return self.variant == "relieff"
 
     @property
-    def takes_missing(self) -> bool:  # type: ignore[override]
+    def _takes_missing(self) -> bool:  # type: ignore[override]
         """Whether X may have missing values: not for the variants of Relief, whose distances need all values."""
         return self.variant == "relieff"
 

@@ -92,8 +92,8 @@ class RFS(ScoringSelector):
         kind="embedded",
         cost="O(min(N, d) N d) per iteration",
     )
-    needs_labels = False
-    takes_device_arrays = True
+    _needs_labels = False
+    _takes_device_arrays = True
 
     intercept_: Array
 

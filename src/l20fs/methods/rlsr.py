@@ -98,7 +98,7 @@ class RLSR(ScoringSelector):
         cost="O(min(N, d) N d) per iteration",
     )
 
-    takes_device_arrays = True
+    _takes_device_arrays = True
 
     intercept_: Array
     label_distributions_: Array

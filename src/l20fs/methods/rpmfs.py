@@ -106,7 +106,7 @@ class RPMFS(SolvesForOneK):
         kind="embedded",
         cost="O(N^2 d), then O(N d C) per iteration",
     )
-    needs_labels = False
+    _needs_labels = False
 
     def __init__(
         self,

@@ -104,8 +104,8 @@ class SVMRFE(ScoringSelector):
         kind="wrapper",
         cost="O(N^2 d), then O(N d C) and C fits of O(N^2) to O(N^3) per round",
     )
-    takes_sparse = True
-    takes_numbers = True
+    _takes_sparse = True
+    _takes_numbers = True
 
     n_survivors_: Array
     criteria_: Array

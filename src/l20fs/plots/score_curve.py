@@ -141,7 +141,7 @@ class ScoreCurveDisplay:
             n_features=results["n_features"],
             mean=results["mean_test_score"],
             error=results["standard_error"],
-            chosen=np.count_nonzero(estimator.support_),
+            chosen=float(np.count_nonzero(estimator.support_)),
             ridge=results["ridge"],
             chosen_ridge=estimator.ridge_,
             score_name=_score_name(estimator),
