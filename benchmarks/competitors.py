@@ -30,13 +30,11 @@ COMPETITORS = {
     "RPMFS": RPMFS(),
     "ESFS": ESFS(),
     "l2,0-FS": L20Selector(
-        solver=AHIHT(alpha_start=0.4, rate=0.4, eta=0.1),
-        alpha=1e-4,
+        solver=AHIHT(alpha_start=0.4, alpha_min=1e-4, rate=0.4, eta=0.1, ranking="norm"),
         ridge=0.0,
         scale="none",
         class_weight=None,
-        ranking="norm",
-        max_features=400,
+        max_features_to_select=400,
     ),
 }
 
@@ -54,7 +52,7 @@ def run(selector, X, y, train, test) -> tuple[float, float]:
     if "sizes" in selector.get_params():  # every k is a problem of its own
         selector.set_params(sizes=PANELS)
     selector.set_params(n_features_to_select=20).fit(X[train], y[train])
-    supports = [selector.support_for(k) for k in PANELS]
+    supports = [selector.at(k).support_ for k in PANELS]
     seconds = time.perf_counter() - begin
     if isinstance(selector, Baseline):
         supports = [np.ones(X.shape[1], dtype=bool)]

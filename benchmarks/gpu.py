@@ -193,7 +193,7 @@ def show_resampling(X: torch.Tensor, y: np.ndarray, n_rows: int, repeats: int = 
     selector = L20Selector(n_rows)
     fit = seconds(lambda: selector.fit(X, y), repeats)
     print(f"\n{tuple(X.shape)}, {n_rows} rows: a fit takes {in_ms(fit)} ms")
-    searching = L20SelectorCV(n_rows, max_features=n_rows)
+    searching = L20SelectorCV(n_rows, sizes=range(1, n_rows + 1))
     resampling = StabilitySelector(selector, n_resamples=50, random_state=0)
     for name, estimator in (("CV(5) and the final fit", searching), ("50 halves", resampling)):
         torch.cuda.reset_peak_memory_stats()
@@ -210,7 +210,7 @@ def show_resampling(X: torch.Tensor, y: np.ndarray, n_rows: int, repeats: int = 
     n_equal = 0
     for train, ranking in parts:
         alone = L20Selector(n_rows).fit(X[torch.asarray(train, device=X.device)], y[train])
-        n_equal += np.array_equal(alone.order_for(n_rows), np.argsort(ranking)[:n_rows])
+        n_equal += np.array_equal(np.argsort(alone.ranking_)[:n_rows], np.argsort(ranking)[:n_rows])
     print(f"folds as fits one by one to copies: {n_equal} of {len(parts)}", flush=True)
 
 

@@ -92,15 +92,15 @@ def predict_all(
         model = L20Classifier(max(sizes)).fit(X, y)
         if OURS_WITH_SHARES in names:
             other = L20Classifier(max(sizes), class_weight=None).fit(X, y)
-            found |= {(OURS_WITH_SHARES, k): other.with_size(k).predict(X_test) for k in sizes}
+            found |= {(OURS_WITH_SHARES, k): other.at(k).predict(X_test) for k in sizes}
         if CHOSEN in names:
             # Copies of a sample stay together, or the inner folds would test on what they were trained on.
-            chosen = L20SelectorCV("best", max_features=max(SIZES))
+            chosen = L20SelectorCV("best", sizes=range(1, max(SIZES) + 1))
             found[CHOSEN, 0] = chosen.fit(X, y, groups=train).predict(X_test)
         for k in sizes:
             if OURS in names:
-                found[OURS, k] = model.with_size(k).predict(X_test)
-            panel = model.order_for(k)
+                found[OURS, k] = model.at(k).predict(X_test)
+            panel = np.argsort(model.ranking_)[:k]
             scaler = StandardScaler().fit(X[:, panel])
             Z, Z_test = scaler.transform(X[:, panel]), scaler.transform(X_test[:, panel])
             found |= {(name, k): CLASSIFIERS[name].fit(Z, y).predict(Z_test) for name in names if name in CLASSIFIERS}

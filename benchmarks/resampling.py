@@ -44,7 +44,7 @@ def measure(name: str, n_runs: int) -> dict:
     X, y = make_table(TABLES[name])
     steps = {
         "fit": lambda: L20Selector(100).fit(X, y),
-        "cv": lambda: L20SelectorCV(max_features=100).fit(X, y),
+        "cv": lambda: L20SelectorCV(sizes=range(1, 101)).fit(X, y),
         "fit20": lambda: L20Selector(20).fit(X, y),
         "halves": lambda: StabilitySelector(L20Selector(20), n_resamples=50, random_state=0).fit(X, y),
     }

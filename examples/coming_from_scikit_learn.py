@@ -78,9 +78,9 @@ plt.show()
 # scikit-learn                                l20fs
 # ==========================================  ==========================================================================
 # ``SelectKBest(k=20)``                       ``L20Selector(20)``
-# ``RFE(model, n_features_to_select=20)``     ``L20Selector(20)``; any other k afterwards by ``support_for(k)``
+# ``RFE(model, n_features_to_select=20)``     ``L20Selector(20)``; any other k afterwards by ``at(k)``
 # ``RFECV(model)``                            ``L20SelectorCV("best")``, one path in each fold
-# ``SelectFromModel(Lasso(alpha=a))``         ``L20Selector(alpha=a)``, or by number
+# ``SelectFromModel(Lasso(alpha=a))``         ``L20Selector(k)``, or ``path_.size_at(a)`` features
 # ``SequentialFeatureSelector(model)``        ``L20Selector(20, solver="forward")`` or ``"swap"``
 # ``GridSearchCV`` over k                     ``L20SelectorCV(sizes=[5, 10, 20])``
 # ==========================================  ==========================================================================

@@ -21,8 +21,8 @@ X, y = pd.DataFrame(tumours.data, columns=tumours.feature_names), tumours.target
 price = np.where(np.arange(X.shape[1]) % 5 == 0, 5.0, 1.0)
 
 free = L20Selector(14).fit(X, y)
-constraints = Constraints(min_per_class=3, budget=18, costs=price, exclusive=[["gene1389", "gene0246"]])
-designed = L20Selector(14, include=["gene0742"], constraints=constraints).fit(X, y)
+limits = {"min_per_class": 3, "budget": 18, "costs": price, "exclusive": [["gene1389", "gene0246"]]}
+designed = L20Selector(14, constraints=Constraints(include=["gene0742"], **limits)).fit(X, y)
 for name, panel in (("free", free), ("designed", designed)):
     classes = np.array([X[gene].groupby(y).mean().idxmax() for gene in panel.get_feature_names_out()])
     counts = {str(label): int((classes == label).sum()) for label in np.unique(y)}

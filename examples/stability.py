@@ -27,7 +27,7 @@ StabilityDisplay.from_estimator(stable)
 # %%
 # Another threshold, or another number, is read from the same halves.
 stable.set_params(threshold=0.8)
-stable.selection_frame().head()
+stable.to_frame().head()
 
 # %%
 # The index of every other number of genes, from the same halves. Here it grows: the good genes come in sooner or later, in

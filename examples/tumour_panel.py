@@ -96,7 +96,7 @@ print(f"{n_wrong} of {len(y)} samples are wrong.")
 # %%
 # Which genes?
 # ------------
-table = selector.selection_frame()
+table = selector.to_frame()
 coef = table[[f"coef_{label}" for label in selector.classes_]].to_numpy()
 genes = pd.DataFrame(
     {

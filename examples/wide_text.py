@@ -41,7 +41,7 @@ print(f"{time.perf_counter() - start:.2f} s, {np.isin(selector.get_support(indic
 # Against a filter, on texts that were not seen:
 train, test = slice(0, 800), slice(800, None)
 sizes = [2, 4, 8, 16, 32, 64]
-model = L20Classifier(32, max_features=64).fit(X[train], y[train])
+model = L20Classifier(32, max_features_to_select=64).fit(X[train], y[train])
 ours = [model.set_params(n_features_to_select=k).score(X[test], y[test]) for k in sizes]
 theirs = []
 for k in sizes:

@@ -25,7 +25,7 @@ def draw(seed):
 
 # %%
 # How many of the six features does each loss find, in ten draws?
-for loss in ("squared", "l21"):
+for loss in ("squared_error", "l21"):
     found = [
         (L20Selector(6, loss=loss, ridge=0.1).fit(*draw(seed)[:2]).get_support(indices=True) < 6).sum() for seed in range(10)
     ]

@@ -42,7 +42,7 @@ def trials_with(rows: pd.DataFrame, **parameters: str) -> pd.DataFrame:
 
 def accuracy_by_alpha(rows: pd.DataFrame) -> pd.DataFrame:
     """Return dataset, classifier, alpha, n_features, accuracy: the mean for every lambda and number of features."""
-    trials = trials_with(rows, alpha="alpha")
+    trials = trials_with(rows, alpha="solver__alpha_min")
     return trials.groupby(["dataset", "classifier", "alpha", "n_features"], sort=False)["accuracy"].mean().reset_index()
 
 
@@ -93,7 +93,7 @@ def start_effects(rows: pd.DataFrame) -> pd.DataFrame:
 
 def means_by_solver(rows: pd.DataFrame) -> pd.DataFrame:
     """Return dataset, classifier, method, alpha, and means and standard errors of accuracy and n_nonzero."""
-    groups = trials_with(rows, alpha="alpha").groupby(["dataset", "classifier", "method", "alpha"], sort=False)
+    groups = trials_with(rows, alpha="solver__alpha_min").groupby(["dataset", "classifier", "method", "alpha"], sort=False)
     columns = {
         "accuracy": ("accuracy", "mean"),
         "accuracy_error": ("accuracy", "sem"),

@@ -14,7 +14,7 @@ import pandas as pd
 
 from l20fs.compare.methods import Method
 from l20fs.compare.runner import NONZERO, Dataset, Fit, Settings, evaluate_fit, run
-from paper.settings import paper_settings
+from paper.settings import PricedForward, paper_settings
 
 #: Name of the method of the paper, and of the same method where lambda of the grid is the first one.
 OURS, LAMBDA_FIRST = "l2,0-FS", "l2,0-FS (lambda first)"
@@ -27,7 +27,7 @@ SETS = ("brain", "breast3", "leukemia", "lung", "lymphoma", "nci", "prostate", "
 SIZES = tuple(range(20, 401, 20))
 
 BASELINE = Method("Baseline", "Baseline")
-PAPER = Method(OURS, params=paper_settings("ahiht"), grid={"alpha": ALPHAS})
+PAPER = Method(OURS, params=paper_settings("ahiht"), grid={"solver__alpha_min": ALPHAS})
 
 #: One setting of our own selector, not the rules that follow the data.
 L20 = Method("L20Selector", params={"ridge": 10.0, "scale": "zscore"})
@@ -73,7 +73,7 @@ PLANS = {
     "lambda": Plan(
         "sensitivity to lambda",
         ("brain", "leukemia", "lung", "prostate"),
-        _settings(replace(PAPER, grid={"alpha": ALPHAS[:-1]}), sizes=tuple(range(30, 181, 30))),
+        _settings(replace(PAPER, grid={"solver__alpha_min": ALPHAS[:-1]}), sizes=tuple(range(30, 181, 30))),
     ),
     "initialisation": Plan(
         "sensitivity to the starting point: zeros, Gaussian, uniform; ten draws each",
@@ -90,8 +90,12 @@ PLANS = {
         ("breast3", "lung", "nci"),
         _settings(
             replace(PAPER, label="AHIHT"),
-            Method("HIHT", params=paper_settings("hiht"), grid={"alpha": ALPHAS}),
-            Method("forward", params={"solver": "forward", "ridge": 0.0, "scale": "none"}, grid={"alpha": ALPHAS}),
+            Method("HIHT", params=paper_settings("hiht"), grid={"solver__alpha_min": ALPHAS}),
+            Method(
+                "forward",
+                params={"solver": PricedForward(), "ridge": 0.0, "scale": "none"},
+                grid={"solver__alpha_min": ALPHAS},
+            ),
             sizes=(NONZERO,),
         ),
     ),
@@ -99,7 +103,9 @@ PLANS = {
     "readings": Plan(
         "the first lambda as printed (lambda_0) and as in the authors' later code (0.4 lambda_0)",
         ("lung", "srbct"),
-        _settings(PAPER, Method(f"{OURS} (printed)", params=paper_settings(reading="printed"), grid={"alpha": ALPHAS})),
+        _settings(
+            PAPER, Method(f"{OURS} (printed)", params=paper_settings(reading="printed"), grid={"solver__alpha_min": ALPHAS})
+        ),
     ),
     # The paper's accuracies are means of ten splits. A hundred splits are ten such experiments: they tell how much ten say.
     # Lambda of the grid is where the path ends, as in the authors' later code, or where it begins: the only lambda among the
@@ -112,7 +118,7 @@ PLANS = {
             PAPER,
             Method(
                 LAMBDA_FIRST,
-                params={**paper_settings("ahiht"), "alpha": 1e-5},
+                params=paper_settings("ahiht", alpha_min=1e-5),
                 grid={"solver__alpha_start": ALPHAS},
             ),
             n_splits=100,

@@ -16,11 +16,11 @@ def fitted(n_classes=3, k=4, max_features=6):
     X, y = make_data(3, n_samples=60, n_features=14, n_classes=max(n_classes, 2))
     if n_classes > 0:
         y = np.array(["ape", "bee", "cat", "dog"])[y]
-        model = L20Classifier(k, max_features=max_features).fit(X, y)
+        model = L20Classifier(k, max_features_to_select=max_features).fit(X, y)
     else:
         y = X[:, [1, 2, 5]] @ np.array([[1.0, 2.0], [-1.0, 0.5], [0.3, 1.0]]) + 0.1 * np.cos(37.0 * X[:, :2])
         y = y[:, 0] if n_classes == 0 else y
-        model = L20Regressor(k, max_features=max_features).fit(X, y)
+        model = L20Regressor(k, max_features_to_select=max_features).fit(X, y)
     return model.to_panel(X, y, n_substitutes=8), model, X, y  # all other features are substitutes
 
 

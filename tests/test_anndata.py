@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import SOLVERS
 
-from l20fs import AHIHT, Constraints, L20Selector, __version__
+from l20fs import AHIHT, Constraints, L20Selector, L20SelectorCV, __version__
 from l20fs.anndata import select_genes
 
 ROOT = Path(__file__).parents[1]
@@ -124,9 +124,9 @@ def test_every_container_gives_the_same_genes(seed):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_parameters_reach_the_selector(solver):
     adata = make_cells()
-    params = {"solver": solver, "ridge": 0.5, "scale": "none", "ranking": "norm", "class_weight": {"NK": 5.0}}
+    params = {"solver": solver, "ridge": 0.5, "scale": "none", "class_weight": {"NK": 5.0}}
     selector = L20Selector(4, **params).fit(adata.X, adata.obs["type"].astype(str))
-    select_genes(adata, "type", n_genes=4, **params)
+    select_genes(adata, "type", 4, selector=L20Selector(**params))
     np.testing.assert_array_equal(adata.varm["l20fs"], selector.coef_.T)
     np.testing.assert_array_equal(adata.var["l20fs_rank"], selector.ranking_)
     described = adata.uns["l20fs"]["params"]
@@ -138,22 +138,12 @@ def test_parameters_reach_the_selector(solver):
     assert adata.uns["l20fs"]["version"] == __version__
 
 
-def test_a_certificate_is_kept():
-    adata = make_cells()
-    select_genes(adata, "type", n_genes=3, certify=True)
-    selector = L20Selector(3, certify=True).fit(adata.X, adata.obs["type"].astype(str))
-    assert adata.uns["l20fs"]["gap"] == selector.certificate_.gap
-    select_genes(adata, "type", n_genes=3)
-    assert "gap" not in adata.uns["l20fs"]
-    assert adata.uns["l20fs"]["params"]["ridge"] == selector.ridge_  # what was used, though it was not given
-
-
 def test_n_genes_may_be_a_share_or_the_answer_of_a_lambda():
     adata = make_cells()
     select_genes(adata, "type", n_genes=0.25)
     assert adata.var["l20fs"].sum() == 6
-    select_genes(adata, "type", n_genes=None, alpha=1.0)
-    selector = L20Selector(None, alpha=1.0).fit(adata.X, adata.obs["type"].astype(str))
+    select_genes(adata, "type", n_genes=None, selector=L20Selector(solver=AHIHT(alpha_min=1.0)))
+    selector = L20Selector(None, solver=AHIHT(alpha_min=1.0)).fit(adata.X, adata.obs["type"].astype(str))
     np.testing.assert_array_equal(adata.var["l20fs"], selector.support_)
     assert 0 < adata.var["l20fs"].sum() < N_GENES
     assert "n_genes" not in adata.uns["l20fs"]["params"]
@@ -294,7 +284,7 @@ def test_other_labels_count_as_text(values):
     adata = make_cells()
     codes = (adata.obs["type"] == "NK").to_numpy().astype(int)
     adata.obs["is_nk"] = np.array(values)[codes] if values[0] is False else pd.Categorical(np.array(values)[codes])
-    select_genes(adata, "is_nk", n_genes=1, class_weight={values[1]: 2.0})
+    select_genes(adata, "is_nk", n_genes=1, selector=L20Selector(class_weight={values[1]: 2.0}))
     selector = L20Selector(1, class_weight={str(values[1]): 2.0}).fit(adata.X, np.array(values)[codes].astype(str))
     np.testing.assert_array_equal(adata.varm["l20fs"], selector.coef_.T)
     assert list(adata.uns["l20fs"]["classes"]) == sorted(map(str, values))
@@ -309,19 +299,18 @@ def test_the_result_survives_a_file(tmp_path):
     params = {
         "class_weight": {"CD4+/CD8+": 2.0},
         "ridge": np.float32(2.0),
-        "max_features": np.int64(7),
-        "callback": lambda stage: None,
+        "max_features_to_select": np.int64(7),
         "solver": AHIHT(random_state=np.random.RandomState(0), rate=0.8),
     }
-    select_genes(adata, "type", n_genes=np.int64(3), mask_var=np.arange(N_GENES) > 2, **params)
+    select_genes(adata, "type", n_genes=np.int64(3), mask_var=np.arange(N_GENES) > 2, selector=L20Selector(**params))
     adata.write_h5ad(tmp_path / "cells.h5ad")
     again = anndata.read_h5ad(tmp_path / "cells.h5ad")
     assert_same_result(again, adata)
     described = again.uns["l20fs"]["params"]
-    assert {"callback", "solver__random_state", "alpha", "layer", "mask_var"}.isdisjoint(described)
+    assert {"solver__random_state", "layer", "mask_var"}.isdisjoint(described)
     assert (described["solver"], described["solver__rate"]) == ("ahiht", 0.8)
     assert described["class_weight"].tolist() == [1.0, 2.0, 1.0]
-    assert (described["ridge"], described["max_features"], described["n_genes"]) == (2.0, 7, 3)
+    assert (described["ridge"], described["max_features_to_select"], described["n_genes"]) == (2.0, 7, 3)
     assert described.keys() == adata.uns["l20fs"]["params"].keys()
     select_genes(again, "type", n_genes=2)  # it is known as our own
     assert again.var["l20fs"].sum() == 2
@@ -368,13 +357,12 @@ def test_raw_counts_give_a_warning(kind, dtype):
     counts = make_counts()[0].astype(dtype)
     adata.layers["counts"] = KINDS[kind](counts)
     select_genes(adata, "type", n_genes=3)
-    expected = select_genes(adata, "type", n_genes=3, layer="counts", allow_counts=True, copy=True)
+    with pytest.warns(UserWarning, match="looks like raw counts"):
+        expected = select_genes(adata, "type", n_genes=3, layer="counts", copy=True)
     np.testing.assert_array_equal(
         expected.var["l20fs_rank"], L20Selector(3).fit(adata.layers["counts"], adata.obs["type"].astype(str)).ranking_
     )
-    message = (
-        rf"adata\.layers\['counts'\] looks like raw counts \(whole numbers from 0 to {counts.max():g}\).*normalize=True"
-    )
+    message = rf"adata\.layers\['counts'\] looks like raw counts \(whole numbers from 0 to {counts.max():g}\).*log1p=True"
     with pytest.warns(UserWarning, match=message):
         select_genes(adata, "type", layer="counts", n_genes=3)
     assert_same_result(adata, expected)
@@ -462,17 +450,18 @@ REFUSALS = {
         {"key_added": "a/b"},
         "key_added='a/b' is not valid. Use a name without '/', which an h5ad file can hold.",
     ),
-    "two numbers": (nothing, {"n_features_to_select": 3}, "n_features_to_select is called n_genes here. Use n_genes."),
-    "parameter": (nothing, {"rigde": 3}, "select_genes() has no argument 'rigde'. The closest name is 'ridge'."),
+    "parameter": (nothing, {"layers": 3}, "select_genes() has no parameter 'layers'. The closest name is 'layer'."),
+    "of scanpy": (nothing, {"use_raw": False}, "select_genes() has no parameter 'use_raw'. Use layer=..., or adata.raw"),
+    "no selector": (nothing, {"selector": "swap"}, "selector='swap' is no L20Selector or L20SelectorCV."),
     "rule": (
         nothing,
         {"n_genes": "1sd"},
-        "n_genes='1sd' is not valid. Use a whole number from 1, a share, 'auto' or 'best'.",
+        "n_features_to_select='1sd' is not valid. Use a whole number from 1",
     ),
     "idle groups": (
         nothing,
-        {"groups": "type"},
-        "groups is for cross-validation, and n_genes=50 has none. Use 'auto' or 'best'",
+        {"donor_key": "type"},
+        "donor_key is for cross-validation, and n_genes=50 has none. Use n_genes='auto'.",
     ),
     "batches of one type": (
         nothing,
@@ -481,8 +470,8 @@ REFUSALS = {
     ),
     "scaled, to be normalised": (
         lambda adata: setattr(adata, "X", adata.X.toarray() - 1.0),
-        {"normalize": True},
-        "adata.X has negative values, and normalize=True is for counts. Name a layer with counts, or leave it out.",
+        {"log1p": True},
+        "adata.X has negative values, and log1p=True is for counts. Name a layer with counts, or leave it out.",
     ),
 }
 
@@ -522,11 +511,11 @@ def test_an_interrupted_call_leaves_everything_as_it_was(view):
     adata = adata[:80] if view else adata
     before = contents(adata)
 
-    def interrupt(stage):
+    def interrupt(*_):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        select_genes(adata, "type", n_genes=5, callback=interrupt)
+        select_genes(adata, "type", n_genes="best", selector=L20SelectorCV(scoring=interrupt))
     assert contents(adata) == before
 
 
@@ -559,7 +548,12 @@ def test_genes_can_be_included_excluded_and_priced_by_name(tmp_path):
     best, second = adata.var_names[np.argsort(adata.var["l20fs_rank"])][:2]
     varying = adata.var[np.isfinite(adata.var["l20fs_score"])]
     last = varying["l20fs_rank"].idxmax()
-    select_genes(adata, "type", n_genes=5, include=[last], exclude=[best], penalty_factor={second: 1e6})
+    select_genes(
+        adata,
+        "type",
+        n_genes=5,
+        selector=L20Selector(constraints=Constraints(include=[last], exclude=[best], costs={second: 1e6})),
+    )
     assert adata.var.loc[last, "l20fs"]
     assert not adata.var.loc[best, "l20fs"]
     assert not adata.var.loc[second, "l20fs"]
@@ -567,24 +561,32 @@ def test_genes_can_be_included_excluded_and_priced_by_name(tmp_path):
     params = anndata.read_h5ad(tmp_path / "a.h5ad").uns["l20fs"]["params"]
     assert params["include"].tolist() == [last]
     assert params["exclude"].tolist() == [best]
-    assert params["penalty_factor"].tolist() == [1e6 if gene == second else 1.0 for gene in adata.var_names]
     with pytest.raises(ValueError, match="include names 'nonsense', which X does not have"):
-        select_genes(adata, "type", include=["nonsense"])
+        select_genes(adata, "type", selector=L20Selector(constraints=Constraints(include=["nonsense"])))
     with pytest.warns(UserWarning, match="1 of the included features are constant, first 'gene 11'"):
-        select_genes(adata, "type", n_genes=5, include=["gene 11"])
+        select_genes(adata, "type", n_genes=5, selector=L20Selector(constraints=Constraints(include=["gene 11"])))
 
 
 @pytest.mark.parametrize(
     ("wishes", "message"),
     [
-        ({"include": [1, 4, "gene 0"]}, "2 of the included genes are outside mask_var: 'gene 4', 'gene 0'. Add them"),
-        ({"penalty_factor": {"gene 4": 0}}, "1 of the included genes are outside mask_var: 'gene 4'"),
-        ({"penalty_factor": 1.0 * (np.arange(N_GENES) > 0)}, "1 of the included genes are outside mask_var: 'gene 0'"),
-        ({"penalty_factor": np.ones(18)}, "penalty_factor has 18 factors for 24 features. Give one per feature"),
-        ({"feature_groups": ["a"] * 18}, "feature_groups has 18 labels for 24 features"),
-        ({"exclude": [True] * 18}, "exclude is a mask of length 18 for 24 features"),
-        ({"include": [24]}, "include has the index 24, which is outside 0 to 23"),
-        ({"penalty_factor": 3.0}, "penalty_factor=3.0 is not a list"),
+        (
+            Constraints(include=[1, 4, "gene 0"]),
+            "2 of the included genes are outside mask_var: 'gene 0', 'gene 4'. Add them",
+        ),
+        (Constraints(costs={"gene 4": 0}), "1 of the included genes are outside mask_var: 'gene 4'"),
+        (
+            Constraints(costs=1.0 * (np.arange(N_GENES) > 0)),
+            "1 of the included genes are outside mask_var: 'gene 0'",
+        ),
+        (
+            Constraints(costs=np.ones(18)),
+            "costs has 18 entries for 24 features. Give one per feature",
+        ),
+        (Constraints(groups=["a"] * 18), "groups has 18 entries for 24 features"),
+        (Constraints(exclude=[True] * 18), "exclude has 18 entries for 24 features"),
+        (Constraints(include=[24]), "include has the index 24, which is outside 0 to 23"),
+        (Constraints(costs=3.0), "costs=3.0 is not a list"),
     ],
     ids=str,
 )
@@ -592,7 +594,7 @@ def test_what_does_not_fit_the_genes_or_the_mask_is_refused(wishes, message):
     adata = make_cells()
     before = contents(adata)
     with pytest.raises(ValueError, match=re.escape(message)):
-        select_genes(adata, "type", n_genes=4, mask_var=np.arange(N_GENES) % 4 > 0, **wishes)
+        select_genes(adata, "type", n_genes=4, mask_var=np.arange(N_GENES) % 4 > 0, selector=L20Selector(constraints=wishes))
     assert contents(adata) == before
 
 
@@ -603,7 +605,7 @@ def test_two_markers_for_every_type_by_names_and_with_a_mask():
     owner = np.argmax([log[types == label].mean(axis=0) for label in np.unique(types)], axis=0)
     adata.var["candidate"] = np.arange(60) % 7 > 0
     constraints = Constraints(min_per_class=2, exclusive=[["gene 3", "gene 8"]])
-    select_genes(adata, "type", n_genes=8, mask_var="candidate", constraints=constraints)
+    select_genes(adata, "type", n_genes=8, mask_var="candidate", selector=L20Selector(constraints=constraints))
     chosen = adata.var["l20fs"].to_numpy()
     assert np.bincount(owner[chosen], minlength=3).min() >= 2
     assert not chosen[[3, 8]].all()

@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 from test_anndata import KINDS, MARKERS, N_CELLS, N_GENES, make_cells, make_counts
 
-from l20fs import L20Selector, L20SelectorCV
+from l20fs import Constraints, L20Selector, L20SelectorCV
 from l20fs.anndata import get_df, matrix, select_genes
 
 pytestmark = pytest.mark.filterwarnings(r"ignore:\d+ of \d+ types have no marker:UserWarning")
@@ -75,7 +75,7 @@ def test_counts_are_normalised_for_the_selection_only(tmp_path, monkeypatch, kin
         adata = anndata.read_h5ad(tmp_path / "a.h5ad", backed="r")
         monkeypatch.setattr(matrix, "MANY", 0 if "blocks" in kind else 4)
     before = adata.X
-    select_genes(adata, "type", n_genes=5, normalize=True)
+    select_genes(adata, "type", n_genes=5, log1p=True)
     assert adata.var["l20fs"].equals(expected.var["l20fs"])
     np.testing.assert_array_equal(adata.var["l20fs_rank"], expected.var["l20fs_rank"])
     np.testing.assert_allclose(adata.varm["l20fs"], expected.varm["l20fs"], atol=1e-5)  # float32
@@ -97,7 +97,7 @@ def test_empty_cells_stay_empty_and_the_mask_does_not_change_the_totals():
     expected = make_cells()
     expected.X = np.log1p(X * median / np.where(totals > 0, totals, 1.0))
     mask = np.arange(N_GENES) % 5 != 2
-    for each, options in ((adata, {"normalize": True}), (expected, {})):
+    for each, options in ((adata, {"log1p": True}), (expected, {})):
         select_genes(each, "type", n_genes=4, mask_var=mask, **options)
     assert adata.var["l20fs"].equals(expected.var["l20fs"])
 
@@ -187,7 +187,9 @@ def test_a_gene_that_is_constant_within_batches_is_never_selected():
 
 def test_a_gene_belongs_to_the_type_it_is_highest_in_within_batches():
     adata = with_batches(kind="dense")
-    select_genes(adata, "type", n_genes=8, batch_key="batch", include=["gene 4"])
+    select_genes(
+        adata, "type", n_genes=8, batch_key="batch", selector=L20Selector(constraints=Constraints(include=["gene 4"]))
+    )
     found = adata.var.query("l20fs")["l20fs_class"]
     means = pd.DataFrame(within_batches(adata), columns=adata.var_names).groupby(adata.obs["type"].astype(str).to_numpy())
     assert found.astype(str).to_dict() == means.mean().idxmax()[found.index].to_dict()
@@ -211,9 +213,9 @@ def test_the_number_of_genes_is_that_of_cross_validation(tmp_path, rule, groups)
     adata = make_cells()
     adata.obs["donor"] = np.arange(N_CELLS) % 4
     donors = adata.obs["donor"] if groups else None
-    search = L20SelectorCV(rule, max_features=8)
+    search = L20SelectorCV(rule, sizes=range(1, 9))
     search.fit(adata.X, adata.obs["type"].astype(str), groups=donors)
-    select_genes(adata, "type", n_genes=rule, max_features=8, groups=groups, callback=lambda progress: progress.n_paths)
+    select_genes(adata, "type", n_genes=rule, donor_key=groups, selector=L20SelectorCV(sizes=range(1, 9)))
     np.testing.assert_array_equal(adata.var["l20fs"], search.support_)
     np.testing.assert_array_equal(adata.var["l20fs_rank"], search.ranking_)
     adata.write_h5ad(tmp_path / "a.h5ad")
@@ -225,7 +227,7 @@ def test_the_number_of_genes_is_that_of_cross_validation(tmp_path, rule, groups)
     assert tuple(scores["corrected_interval"]) == search.corrected_interval_
     assert scores["n_splits"] == (16 if groups else 20)
     assert found["params"]["n_genes"] == rule
-    assert found["params"].get("groups") == groups
+    assert found["params"].get("donor_key") == groups
     np.testing.assert_array_equal(adata.varm["l20fs"][search.support_].shape, (search.n_features_, 3))
 
 
@@ -236,15 +238,16 @@ def test_types_without_a_marker_are_named():
     adata = make_cells()
     message = "2 of 3 types have no marker, a gene that is highest in them, among 1 gene: 'B cell', 'CD4+/CD8+'. A larger"
     with pytest.warns(UserWarning, match=re.escape(message)):
-        select_genes(adata, "type", n_genes=1, include=["gene 20"])
+        select_genes(adata, "type", n_genes=1, selector=L20Selector(constraints=Constraints(include=["gene 20"])))
     assert adata.var["l20fs_class"].dropna().tolist() == ["NK"]
 
 
+@pytest.mark.filterwarnings("ignore:.*looks like raw counts")
 @pytest.mark.parametrize("kind", ["csr", "csc", "dense"])
 @pytest.mark.parametrize("is_counts", [False, True])
 def test_markers_follow_from_the_means(kind, is_counts):
     adata = with_counts(kind, np.float64) if is_counts else make_cells(kind=kind)
-    select_genes(adata, "type", n_genes=6, allow_counts=is_counts)
+    select_genes(adata, "type", n_genes=6)
     X = adata.X.toarray() if sp.issparse(adata.X) else adata.X
     records, back = adata.uns["l20fs"], (lambda mean: mean) if is_counts else np.expm1
     table = get_df(adata)
@@ -314,7 +317,7 @@ def test_scanpy_reads_the_result(tmp_path):
 def test_fold_changes_and_normalisation_are_those_of_scanpy():
     sc = pytest.importorskip("scanpy")
     adata, expected = with_counts("csr"), with_counts("csr")
-    select_genes(adata, "type", n_genes=6, normalize=True)
+    select_genes(adata, "type", n_genes=6, log1p=True)
     sc.pp.normalize_total(expected)
     sc.pp.log1p(expected)
     sc.tl.rank_genes_groups(expected, "type", method="t-test")

@@ -116,7 +116,7 @@ def slow_comparison(data, metric, name, make, choices, sizes=(2, 5)):
 
 
 def own(k, **choice):
-    return L20Selector(k, scale="none", max_features=k, **choice)
+    return L20Selector(k, scale="none", max_features_to_select=k, **choice)
 
 
 def check_against_loop(data, rows, metric, name, method, make, choices):
@@ -225,7 +225,7 @@ def test_all_methods_that_use_the_targets_are_known_and_each_is_named_once():
     assert [method.label for method in choose_methods(["mrmr", "MRMR", "relieff", "UDFS"])] == ["mRMR", "ReliefF", "UDFS"]
     assert {method.label for method in choose_methods()} == set(DEFAULT_METHODS)
     paper = next(method for method in TUNED if method.label == "l2,0-FS")
-    assert [choice["alpha"] for choice in paper.choices] == [1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0]
+    assert [choice["solver__alpha_min"] for choice in paper.choices] == [1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0]
     with pytest.raises(ValueError, match=r"'Relief' is unknown. The closest name is 'ReliefF'"):
         choose_methods(["Relief"])
     with pytest.raises(ValueError, match="the method FisherScore needs class labels, and the target holds numbers"):

@@ -18,7 +18,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector
+from l20fs import Constraints, L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector
 from l20fs.deployment import register_converters, trusted_types
 from l20fs.methods import discover
 from l20fs.solvers import SOLVERS
@@ -40,13 +40,11 @@ def quietly(model, y=Y, X=X):
 
 STORED = {
     "L20Selector": (L20Selector(3), Y),
-    "L20Selector-certify": (L20Selector(3, certify=True), Y),
-    "L20Selector-callback": (L20Selector(3, callback=print), Y),
     "L20Classifier": (L20Classifier(3), NAMES),
     "L20Regressor": (L20Regressor(3), NUMBERS),
-    "L20SelectorCV": (L20SelectorCV(max_features=4, cv=3), NAMES),
-    "L20SelectorCV-estimator": (L20SelectorCV(sizes=[2, 4], cv=3, estimator=LogisticRegression(), ridge=[0.1, 1.0]), Y),
-    "L20SelectorCV-preprocess": (L20SelectorCV(max_features=4, cv=3, preprocess=StandardScaler()), Y),
+    "L20SelectorCV": (L20SelectorCV(sizes=[1, 2, 3, 4], cv=3), NAMES),
+    "L20SelectorCV-estimator": (L20SelectorCV(sizes=[2, 4], cv=3, estimator=LogisticRegression(), ridges=[0.1, 1.0]), Y),
+    "L20SelectorCV-preprocess": (L20SelectorCV(sizes=[1, 2, 3, 4], cv=3, preprocess=StandardScaler()), Y),
     "StabilitySelector": (StabilitySelector(L20Selector(3), n_resamples=4, random_state=0), Y),
     **{f"solver-{name}": (L20Selector(3, solver=solver()), Y) for name, solver in SOLVERS.items()},
     **{name: (method(n_features_to_select=3), Y) for name, method in discover().items()},
@@ -59,15 +57,14 @@ def test_skops_loads_what_it_stored(name, capsys):
     model, y = STORED[name]
     model = quietly(model, y)
     stored = skops_io.dumps(model)
-    trusted = [*trusted_types(), "builtins.print"] if name == "L20Selector-callback" else trusted_types()
-    loaded = skops_io.loads(stored, trusted=trusted)
+    loaded = skops_io.loads(stored, trusted=trusted_types())
     np.testing.assert_array_equal(loaded.transform(X), model.transform(X))
     for method in ("predict", "predict_proba", "decision_function", "score"):
         if hasattr(model, method):
             arguments = (X, y) if method == "score" else (X,)
             np.testing.assert_array_equal(getattr(loaded, method)(*arguments), getattr(model, method)(*arguments))
-    if hasattr(model, "model_for"):
-        np.testing.assert_array_equal(loaded.model_for(2).weights, model.model_for(2).weights)
+    if isinstance(model, L20Selector | L20SelectorCV):
+        np.testing.assert_array_equal(loaded.at(2).coef_, model.at(2).coef_)
 
 
 def test_only_types_that_do_nothing_are_trusted():
@@ -106,7 +103,7 @@ def tolerance(dtype):
 
 SELECTORS = {
     "L20Selector": L20Selector(3),
-    "first": L20Selector(1, include=[0]),
+    "first": L20Selector(1, constraints=Constraints(include=[0])),
     "StabilitySelector": StabilitySelector(L20Selector(3), n_resamples=4, random_state=0),
     **{name: method(n_features_to_select=3) for name, method in discover().items()},
 }
@@ -125,7 +122,7 @@ STEPS = make_pipeline(StandardScaler(), SelectKBest(k=9))
 
 CLASSIFIERS = {
     "last": (make_pipeline(StandardScaler(), L20Classifier(3)), Y),
-    "searched, last": (make_pipeline(StandardScaler(), L20SelectorCV(max_features=4, cv=3)), Y),
+    "searched, last": (make_pipeline(StandardScaler(), L20SelectorCV(sizes=[1, 2, 3, 4], cv=3)), Y),
     "searched, other estimator": (L20SelectorCV(sizes=[2, 4], cv=3, estimator=LogisticRegression()), NAMES),
     "in a search": (
         GridSearchCV(make_pipeline(StandardScaler(), L20Classifier(3)), {"l20classifier__ridge": [0.1, 1.0]}),
@@ -155,7 +152,7 @@ def test_classifiers_predict_the_same(convert, name, dtype):
 
 REGRESSIONS = {
     "last": (make_pipeline(StandardScaler(), L20Regressor(3)), NUMBERS),
-    "searched": (L20SelectorCV(max_features=4, cv=3, task="regression"), NUMBERS[:, 0]),
+    "searched": (L20SelectorCV(sizes=[1, 2, 3, 4], cv=3, selector=L20Selector(task="regression")), NUMBERS[:, 0]),
     "first": (make_pipeline(L20Regressor(3), Ridge()), NUMBERS),
 }
 

@@ -15,7 +15,7 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.preprocessing import StandardScaler
 
-from l20fs import HIHT, L20Selector, L20SelectorCV, StabilitySelector, Swap
+from l20fs import AHIHT, HIHT, Constraints, L20Selector, L20SelectorCV, StabilitySelector, Swap
 from l20fs.inputs.devices import as_numpy, is_device_array
 from l20fs.methods import LFS
 
@@ -70,8 +70,8 @@ def test_selector_answers_as_with_numpy_and_where_x_is(move, dtype, solver):
     X, _, y = make_problem_data(60, 80, dtype)
     there = move(X)
     before = as_numpy(there)
-    expected = L20Selector(6, solver=solver, max_features=10).fit(X, y)
-    selector = L20Selector(6, solver=solver, max_features=10).fit(there, move(y))
+    expected = L20Selector(6, solver=solver, max_features_to_select=10).fit(X, y)
+    selector = L20Selector(6, solver=solver, max_features_to_select=10).fit(there, move(y))
     assert selector.support_.tolist() == expected.support_.tolist()
     assert selector.ranking_[:13].tolist() == expected.ranking_[:13].tolist()
     np.testing.assert_allclose(selector.coef_, expected.coef_, rtol=1e-2 if dtype == np.float32 else 1e-7, atol=1e-5)
@@ -91,15 +91,14 @@ def test_selector_answers_as_with_numpy_and_where_x_is(move, dtype, solver):
 
 
 SETTINGS = [
-    {"n_features_to_select": None, "alpha": 0.5, "ridge": 0.1},
+    {"n_features_to_select": None, "solver": AHIHT(alpha_min=0.5), "ridge": 0.1},
     {"n_features_to_select": 4, "class_weight": {0: 2.0}, "scale": "none", "ridge": 0.01},
-    {"n_features_to_select": 4, "include": [30], "exclude": [1]},
-    {"n_features_to_select": 4, "solver": "ahiht", "penalty_factor": {1: 2.0, 3: 0.5}},
-    {"n_features_to_select": 3, "feature_groups": [[0, 20], [1, 2, 3]]},
+    {"n_features_to_select": 4, "constraints": Constraints(include=[30], exclude=[1])},
+    {"n_features_to_select": 4, "solver": "ahiht", "constraints": Constraints(costs={1: 2.0, 3: 0.5})},
+    {"n_features_to_select": 3, "constraints": Constraints(groups=[[0, 20], [1, 2, 3]])},
     {"n_features_to_select": 3, "loss": "l21"},
-    {"n_features_to_select": 3, "certify": True},
     {"n_features_to_select": 4, "solver": HIHT(init="gaussian", random_state=0, max_iter=20)},
-    {"n_features_to_select": 4, "solver": "swap", "ranking": "norm"},
+    {"n_features_to_select": 4, "solver": AHIHT(ranking="norm")},
 ]
 
 
@@ -151,11 +150,11 @@ def test_what_cannot_be_taken_is_refused(move):
         spoilt[3, 4:6] = value
         with pytest.raises(ValueError, match=message):
             L20Selector(3).fit(move(spoilt), y)
-    for estimator in (L20SelectorCV(max_features=3, preprocess=StandardScaler()), StabilitySelector(LFS(3))):
+    for estimator in (L20SelectorCV(sizes=range(1, 4), preprocess=StandardScaler()), StabilitySelector(LFS(3))):
         with pytest.raises(TypeError, match=r"X is a (torch|array_api_strict) array, .* Convert it first, for example"):
             estimator.fit(there, y)
     with pytest.raises(TypeError, match="Convert it first"):
-        selector.selection_frame(there)
+        selector.to_frame(there)
 
 
 @move_to_each
@@ -175,7 +174,7 @@ def test_large_values_work_and_larger_ones_are_refused(move):
 @move_to_each
 def test_nothing_is_selected(move):
     X, y = make_data()
-    selector = L20Selector(None, alpha=1e9).fit(X, y)
+    selector = L20Selector(None, solver=AHIHT(alpha_min=1e9)).fit(X, y)
     with pytest.warns(UserWarning, match="No features were selected"):
         reduced = selector.transform(move(X))
     assert tuple(reduced.shape) == (60, 0)
@@ -257,10 +256,10 @@ def results_of(selector):
 
 SEARCHES = {
     "classes": {},
-    "all ridges": {"ridge": [0.1, "auto"], "n_features_to_select": 2},
+    "all ridges": {"ridges": [0.1, "auto"], "n_features_to_select": 2},
     "swap": {"selector": L20Selector(solver=Swap())},
     "HIHT": {"selector": L20Selector(solver=HIHT())},
-    "groups": {"selector": L20Selector(feature_groups=np.arange(40) // 2, exclude=[3])},
+    "groups": {"selector": L20Selector(constraints=Constraints(groups=np.arange(40) // 2, exclude=[3]))},
     "own scorer": {"scoring": make_scorer(lambda truth, found: accuracy_score(truth, found))},
     "other estimator": {"estimator": RidgeClassifier()},
 }
@@ -270,7 +269,7 @@ SEARCHES = {
 @pytest.mark.parametrize("name", SEARCHES)
 def test_cross_validation_is_that_of_numpy(move, name):
     X, y = make_samples()
-    options = {"n_features_to_select": 3, "max_features": 4, "cv": 3} | SEARCHES[name]
+    options = {"n_features_to_select": 3, "sizes": range(1, 5), "cv": 3} | SEARCHES[name]
     expected, found = (L20SelectorCV(**options).fit(x, y) for x in (X, move(X)))
     assert found.support_.tolist() == expected.support_.tolist()
     assert found.ranking_.tolist() == expected.ranking_.tolist()
@@ -289,7 +288,7 @@ def test_cross_validation_of_numbers_with_weights_and_nuisances_is_that_of_numpy
     X, y = make_samples()
     given = {"sample_weight": np.arange(60) % 4 + 0.5, "adjust_for": np.arange(60) % 2, "groups": np.arange(60) // 6}
     target = X[:, 0] - 2.0 * X[:, 4] + y
-    options = {"n_features_to_select": 3, "max_features": 4, "cv": 3, "task": "regression"}
+    options = {"n_features_to_select": 3, "sizes": range(1, 5), "cv": 3, "selector": L20Selector(task="regression")}
     expected, found = (L20SelectorCV(**options).fit(x, target, **given) for x in (X, move(X)))
     assert found.ranking_.tolist() == expected.ranking_.tolist()
     for key, values in results_of(expected).items():

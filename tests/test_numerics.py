@@ -10,7 +10,7 @@ from blocked import cut
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from l20fs import L20Regressor, L20Selector
+from l20fs import Constraints, L20Regressor, L20Selector
 
 #: All but sparse blocks keep the digits of a column far from zero.
 KEEP_DIGITS = {
@@ -200,7 +200,7 @@ def test_no_path_is_lost_where_nearly_equal_columns_explain_all(seed, groups):
     X, y = random.standard_normal((8, 60)), random.permutation(np.arange(8) % 4)
     X[:, random.integers(0, 60, 20)] = X[:, random.integers(0, 60, 20)] + 1e-8 * random.standard_normal((8, 20))
     options = {"task": "classification", "ridge": 0.0, "scale": "none"}
-    path = L20Selector(20, solver="swap", feature_groups=groups, **options).fit(X, y).path_
+    path = L20Selector(20, solver="swap", constraints=Constraints(groups=groups), **options).fit(X, y).path_
     assert path.sizes.tolist() == list(range(len(path.sizes)))
     assert path.sizes[-1] <= 7
     assert (np.diff(path.losses) < 1e-6 * path.null_loss).all()
@@ -215,9 +215,10 @@ def test_nearly_equal_columns_count_in_groups(delta):
     y = random.standard_normal(40)
     X[:, 5] = X[:, 2] + delta * (y + 0.1 * random.standard_normal(40))
     X[:, 2] += 1e-3 * delta * random.standard_normal(40)
-    options = {"task": "regression", "ridge": 0.0, "scale": "none", "include": [2]}
+    options = {"task": "regression", "ridge": 0.0, "scale": "none", "constraints": Constraints(include=[2])}
     alone = L20Selector(2, **options).fit(X, y).path_.losses
-    grouped = L20Selector(2, **options, feature_groups=[0, 1, 2, 3, 4, 5, 5, 6, 7, 8, 9, 10]).fit(X, y)
+    options["constraints"] = Constraints(include=[2], groups=[0, 1, 2, 3, 4, 5, 5, 6, 7, 8, 9, 10])
+    grouped = L20Selector(2, **options).fit(X, y)
     assert grouped.support_[5]
     assert grouped.path_.losses[-1] <= alone[-1] * (1.0 + 1e-9)
 

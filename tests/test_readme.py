@@ -37,7 +37,7 @@ def test_the_python_examples_run(tmp_path, monkeypatch):
     for block in blocks:
         exec(block, names)
     assert names["selector"].support_.sum() == 20
-    assert names["selector"].support_for(50).sum() == 50
+    assert names["selector"].at(50).support_.sum() == 50
     assert names["adata"].var["l20fs"].sum() == 20
 
 

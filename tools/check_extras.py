@@ -13,6 +13,7 @@ from pathlib import Path
 
 #: What works with the package alone: no statement here may need an optional package.
 CORE = """
+import numpy as np
 from l20fs import L20Selector, L20SelectorCV, Panel
 from l20fs.data import load_srbct
 tumours = load_srbct()
@@ -21,13 +22,13 @@ assert selector.transform(tumours.data).shape == (63, 3)
 search = L20SelectorCV(3, cv=3).fit(tumours.data, tumours.target)
 panel = search.to_panel(tumours.data, tumours.target)
 panel.save("panel.json")
-assert Panel.load("panel.json").predict(tumours.data[:, search.order_for(3)]).shape == (63,)
+assert Panel.load("panel.json").predict(tumours.data[:, np.argsort(search.ranking_)[:3]]).shape == (63,)
 """
 
 #: What each extra adds.
 EXTRAS = {
     "": "",
-    "pandas": "print(len(selector.selection_frame()), 'rows in the table')",
+    "pandas": "print(len(selector.to_frame()), 'rows in the table')",
     "plots": """
 import matplotlib
 matplotlib.use("Agg")

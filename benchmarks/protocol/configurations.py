@@ -37,7 +37,7 @@ class Configuration(NamedTuple):
             selector.set_params(sizes=sizes)
         selector.set_params(n_features_to_select=max(sizes))
         selector.fit(rescale(X, used_by_default(L20Selector(), X, y)[0] if scale is None else scale), y)
-        return {k: selector.order_for(k) for k in sizes}
+        return {k: best_first(selector.at(k)) for k in sizes}
 
 
 def used_by_default(selector: L20Selector, X: np.ndarray, y: np.ndarray) -> tuple[Scale, float]:
@@ -64,14 +64,18 @@ def settings(selector: type[L20Selector] = L20Selector, ridges: Sequence[float] 
     return [Configuration(DEFAULT, selector()), *fixed]
 
 
+def best_first(selector: Any) -> np.ndarray:
+    """Return the selected features, best first."""
+    chosen = np.flatnonzero(selector.support_)
+    return chosen[np.argsort(selector.ranking_[chosen], kind="stable")]
+
+
 def competitors() -> list[Configuration]:
     """Return every published method as it is, and those that a scaling changes with that of the default, too."""
     methods: dict[str, Any] = {name: method() for name, method in discover().items() if name != "Baseline"}
-    constants: dict[str, Any] = {"alpha_start": 0.4, "rate": 0.4, "eta": 0.1}
+    constants: dict[str, Any] = {"alpha_start": 0.4, "alpha_min": 1e-4, "rate": 0.4, "eta": 0.1, "ranking": "norm"}
     for solver in (AHIHT(**constants), HIHT(**constants, stopping="absolute")):
-        methods[f"{solver.name.upper()} (paper)"] = L20Selector(
-            solver=solver, alpha=1e-4, ridge=0.0, scale="none", class_weight=None, ranking="norm"
-        )
+        methods[f"{solver.name.upper()} (paper)"] = L20Selector(solver=solver, ridge=0.0, scale="none", class_weight=None)
     found = [Configuration(ALL_FEATURES, Baseline())]
     for name, method in methods.items():
         found.append(Configuration(name, method))

@@ -21,9 +21,10 @@ from paper.settings import paper_settings
 
 
 def test_the_settings_of_the_paper():
-    assert paper_settings()["solver"] == AHIHT(alpha_start=0.4, rate=0.4, eta=0.1)
-    assert paper_settings("hiht")["solver"] == HIHT(alpha_start=0.4, rate=0.4, eta=0.1, stopping="absolute")
-    assert paper_settings(reading="printed")["solver"] == AHIHT(alpha_start=1.0, rate=0.4, eta=0.1)
+    ends = {"alpha_min": 1e-4, "ranking": "norm"}
+    assert paper_settings()["solver"] == AHIHT(alpha_start=0.4, rate=0.4, eta=0.1, **ends)
+    assert paper_settings("hiht")["solver"] == HIHT(alpha_start=0.4, rate=0.4, eta=0.1, stopping="absolute", **ends)
+    assert paper_settings(reading="printed")["solver"] == AHIHT(alpha_start=1.0, rate=0.4, eta=0.1, **ends)
     with pytest.raises(KeyError):
         paper_settings(reading="paper")
 
@@ -32,10 +33,11 @@ def test_plans_have_both_readings_and_the_grids_of_the_paper():
     grids = {method.label: method.grid for method in PLANS["accuracy"].settings.methods}
     assert grids["RFS"] == grids["RLSR"] == {"gamma": [1e-5, 1e-3, 1e-1, 1e1, 1e3, 1e5]}
     alphas = [1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0]
-    assert grids["l2,0-FS"] == {"alpha": alphas}
+    assert grids["l2,0-FS"] == {"solver__alpha_min": alphas}
     code, first = PLANS["repeats"].settings.methods[1:]
-    assert (code.params["alpha"], code.params["solver"].alpha_start, code.grid) == (1e-4, 0.4, {"alpha": alphas})
-    assert (first.params["alpha"], first.grid) == (1e-5, {"solver__alpha_start": alphas})
+    assert (code.params["solver"].alpha_min, code.params["solver"].alpha_start) == (1e-4, 0.4)
+    assert code.grid == {"solver__alpha_min": alphas}
+    assert (first.params["solver"].alpha_min, first.grid) == (1e-5, {"solver__alpha_start": alphas})
     assert [each.solver.alpha_start for each in map(first.selector, first.choices)] == alphas
     assert [each.settings.n_splits for each in PLANS.values()] == [10, 10, 10, 10, 10, 100, 3]
     assert PLANS["accuracy"].settings.sizes == tuple(range(20, 401, 20))
@@ -93,7 +95,7 @@ def make_rows(**columns):
 
 
 def test_effects_of_lambda():
-    choices = [f'{{"alpha": {alpha}}}' for alpha in (1e-5, 1e-2, 1e-1)] * 2
+    choices = [f'{{"solver__alpha_min": {alpha}}}' for alpha in (1e-5, 1e-2, 1e-1)] * 2
     rows = make_rows(choice=choices, n_features=[20] * 3 + [40] * 3, accuracy=[0.9, 0.8, 0.4, 0.7, 0.7, 0.5])
     [row] = effects.alpha_effects(rows).itertuples()
     assert (row.median_change, row.largest_change) == (pytest.approx(5.0), pytest.approx(10.0))
@@ -117,7 +119,12 @@ def test_effects_of_the_start_are_not_those_of_the_splits():
 def test_contrast_of_the_solvers():
     table = {"AHIHT": ([0.9, 0.8], [9, 7]), "HIHT": ([0.6, 0.7], [3, 3]), "forward": ([0.5, 0.5], [1, 2])}
     rows = pd.concat(
-        make_rows(method=name, choice=['{"alpha": 0.001}', '{"alpha": 0.01}'], accuracy=accuracy, n_nonzero=counts)
+        make_rows(
+            method=name,
+            choice=['{"solver__alpha_min": 0.001}', '{"solver__alpha_min": 0.01}'],
+            accuracy=accuracy,
+            n_nonzero=counts,
+        )
         for name, (accuracy, counts) in table.items()
     )
     [found] = effects.solver_contrasts(rows)

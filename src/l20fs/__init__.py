@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from l20fs.design.large import open_large
     from l20fs.estimators.models import L20Classifier, L20Regressor
-    from l20fs.estimators.panel_atlas import PanelAtlas
     from l20fs.estimators.selector import L20Selector
     from l20fs.estimators.selector_cv import L20SelectorCV
     from l20fs.estimators.stability import StabilitySelector
-    from l20fs.inputs.panel_constraints import Constraints
+    from l20fs.inputs.constraints import Constraints
     from l20fs.objective.solution_path import SolutionPath
     from l20fs.prediction.panel import Panel
     from l20fs.solvers import AHIHT, HIHT, Forward, Swap
@@ -27,7 +26,6 @@ __all__ = [
     "L20Selector",
     "L20SelectorCV",
     "Panel",
-    "PanelAtlas",
     "SolutionPath",
     "StabilitySelector",
     "Swap",
@@ -39,14 +37,13 @@ __version__ = "0.2.0"
 _MODULES = {
     "AHIHT": "l20fs.solvers",
     "HIHT": "l20fs.solvers",
-    "Constraints": "l20fs.inputs.panel_constraints",
+    "Constraints": "l20fs.inputs.constraints",
     "Forward": "l20fs.solvers",
     "L20Classifier": "l20fs.estimators.models",
     "L20Regressor": "l20fs.estimators.models",
     "L20Selector": "l20fs.estimators.selector",
     "L20SelectorCV": "l20fs.estimators.selector_cv",
     "Panel": "l20fs.prediction.panel",
-    "PanelAtlas": "l20fs.estimators.panel_atlas",
     "SolutionPath": "l20fs.objective.solution_path",
     "StabilitySelector": "l20fs.estimators.stability",
     "Swap": "l20fs.solvers",

@@ -260,9 +260,9 @@ def _convert_model(scope: Any, operator: Any, container: Any) -> None:
     model, k = operator.raw_operator, operator.raw_operator.n_features_to_select
     classifies = is_classifier(model)
     graph = rule_model(
-        model.model_for(k),
+        model.at(k)._linear_rule(),
         labels=onnx_labels(model.classes_) if classifies else None,
-        calibration=model.calibration_for(k) if classifies else None,
+        calibration=model.at(k)._calibration() if classifies else None,
         n_features=model.n_features_in_,
         dtype=np.float64 if isinstance(operator.inputs[0].type, DoubleTensorType) else np.float32,
     )

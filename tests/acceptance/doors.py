@@ -15,11 +15,11 @@ import l20fs
 from l20fs import data, inspection, methods
 from l20fs.cli import run as run_command
 
-#: Words of the tests and of the package: options of a fit, and those of :class:`l20fs.Constraints`.
-OPTIONS = {"limit": "max_features", "alpha_min": "alpha", "factors": "penalty_factor", "groups": "feature_groups"}
-CONSTRAINTS = {"costs", "budget", "min_per_class", "max_per_class", "sets", "exclusive"}
+CONSTRAINTS = {"include", "exclude", "groups", "costs", "budget", "min_per_class", "max_per_class", "sets", "exclusive"}
 MODELS = {"selector": "L20Selector", "classifier": "L20Classifier", "regressor": "L20Regressor"}
 SOLVERS = {"forward": "Forward", "swap": "Swap", "ahiht": "AHIHT", "hiht": "HIHT"}
+#: Options of solvers that follow the gradient; forward and swap rank by entry and end at a number of features.
+OF_HOMOTOPY = {"alpha_min", "ranking"}
 
 
 def selector(k: Any, *, model: str = "selector", solver: str = "forward", steps: dict | None = None, **options: Any) -> Any:
@@ -29,17 +29,36 @@ def selector(k: Any, *, model: str = "selector", solver: str = "forward", steps:
     ``ranking``, ``loss`` ("squared" or "l21"), ``ridge``, ``scale``, ``class_weight``, ``fit_intercept``, ``task``,
     ``include``, ``exclude``, ``factors`` (what lambda is multiplied by), ``groups``, and those of constraints.
     """
+    if "factors" in options:  # costs without a budget
+        options["costs"] = options.pop("factors")
     constraints = {name: options.pop(name) for name in CONSTRAINTS & options.keys()}
     if constraints:
         options["constraints"] = l20fs.Constraints(**constraints)
-    named = {OPTIONS.get(name, name): value for name, value in options.items()}
-    named["solver"] = getattr(l20fs, SOLVERS[solver])(**steps) if steps else solver
-    return getattr(l20fs, MODELS[model])(k, **named)
+    if "limit" in options:
+        options["max_features_to_select"] = options.pop("limit")
+    if options.get("loss") == "squared":
+        options["loss"] = "squared_error"
+    of_solver = {name: options.pop(name) for name in OF_HOMOTOPY & options.keys()}
+    if model != "selector":
+        options.pop("task", None)
+    if model == "regressor":
+        options.pop("class_weight", None)
+    if solver in ("forward", "swap"):
+        assert of_solver.get("ranking", "entry") == "entry"
+    else:
+        steps = {**(steps or {}), **of_solver}
+    options["solver"] = getattr(l20fs, SOLVERS[solver])(**steps) if steps else solver
+    return getattr(l20fs, MODELS[model])(k, **options)
 
 
 def fit(X: Any, y: Any, k: Any, *, sample_weight: Any = None, adjust_for: Any = None, **options: Any) -> Fit:
     """Fit a selector, a classifier or a regressor (``model``)."""
-    return Fit(selector(k, **options).fit(X, y, sample_weight=sample_weight, adjust_for=adjust_for))
+    samples = {"sample_weight": sample_weight, "adjust_for": adjust_for}
+    price = options.get("alpha_min") if options.get("solver", "forward") in ("forward", "swap") else None
+    if price is not None:  # of greedy solvers the number of features that a lambda leaves is read off the whole path
+        whole = selector(X.shape[1], **options).fit(X, y, **samples).path_
+        k = whole.size_at(price)
+    return Fit(selector(k, **options).fit(X, y, **samples))
 
 
 def fit_by_default(X: Any, y: Any, *, model: str = "selector", **samples: Any) -> Fit:
@@ -55,7 +74,7 @@ class Fit:
 
     def support(self, k: Any = None) -> np.ndarray:
         """Selected features, ascending."""
-        return np.flatnonzero(self.estimator.support_ if k is None else self.estimator.support_for(k))
+        return np.flatnonzero((self.estimator if k is None else self.estimator.at(k)).support_)
 
     @property
     def order(self) -> np.ndarray:
@@ -86,7 +105,7 @@ class Fit:
 
     def at(self, k: int | None) -> Fit:
         """The same fit with another number of features."""
-        return self if k is None else Fit(self.estimator.with_size(k))
+        return self if k is None else Fit(self.estimator.at(k))
 
     def panel(self, X: Any, y: Any, **options: Any) -> Any:
         return panel(self, X, y, **options)
@@ -160,7 +179,7 @@ class Search:
         is_it = results["n_features_to_select"] == k
         if ridge is not None:
             is_it &= results["ridge"] == ridge
-        return np.flatnonzero(results[f"split{fold}_support"][np.flatnonzero(is_it)[0]])
+        return np.flatnonzero(self.estimator.fold_supports_[f"split{fold}_support"][np.flatnonzero(is_it)[0]])
 
     @property
     def final(self) -> Fit:
@@ -177,12 +196,17 @@ def search(
     ``groups`` and ``adjust_for`` of the samples.
     """
     fitted = {name: options.pop(name) for name in ("sample_weight", "groups", "adjust_for") & options.keys()}
-    own = l20fs.L20SelectorCV(k, selector=selector, ridge=ridges, max_features=limit, **options)
+    if limit is not None and "sizes" not in options:
+        options["sizes"] = range(1, limit + 1)
+    if "task" in options:
+        selector = (selector or l20fs.L20Selector()).set_params(task=options.pop("task"))
+    own = l20fs.L20SelectorCV(k, selector=selector, ridges=ridges, **options)
     return Search(own.fit(X, y, **fitted))
 
 
 def stability(X: Any, y: Any, selector: Any = None, *, groups: Any = None, **options: Any) -> Any:
     """Return a fitted StabilitySelector: ``frequencies_``, ``stability_``, ``stability_interval_``, ``support_``."""
+    assert options.pop("fraction", 0.5) == 0.5
     return l20fs.StabilitySelector(selector, **options).fit(X, y, groups=groups)
 
 
@@ -224,7 +248,7 @@ def near_optimal(
 ) -> NearOptimal:
     """List all panels within a share of the lowest loss."""
     found = inspection.near_optimal_panels(fitted.estimator, X, y, k, tolerance=tolerance, **limits)
-    parts = (found.core, found.optional, found.never)
+    parts = (found.in_all, found.in_some, found.in_none)
     return NearOptimal(found.panels, found.losses, found.is_complete, *(np.asarray(part) for part in parts), found)
 
 

@@ -16,7 +16,7 @@ from sklearn import config_context
 from sklearn.model_selection import LeaveOneGroupOut, cross_validate
 from sklearn.pipeline import make_pipeline
 
-from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector
+from l20fs import Constraints, L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector
 from l20fs.bounds.branch_and_bound import solve_exactly
 from l20fs.design import finish
 from l20fs.evaluation.engine import Samples, walk_fit
@@ -53,9 +53,9 @@ def test_a_gene_that_tells_the_classes_through_the_batch_alone_is_not_selected(s
     X, y, hospital = make_hospitals()
     selector = L20Selector(1, solver=solver)
     assert selector.fit(X, y).get_support(indices=True).tolist() == [BATCH_GENE]
-    assert selector.n_nuisances_ == 0
+    assert selector._n_nuisances == 0
     assert selector.fit(X, y, adjust_for=hospital).get_support(indices=True).tolist() == [GENE]
-    assert selector.n_nuisances_ == 2
+    assert selector._n_nuisances == 2
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -65,7 +65,7 @@ def test_the_path_is_that_of_the_residuals(solver):
     Y, age = rng.standard_normal((len(X), 2)) + X[:, 2:4], rng.normal(50, 9, len(X))
     nuisances = pd.DataFrame({"hospital": hospital, "age": age, "years": 1.0 + 2.0 * age})
     columns = np.column_stack([one_hot(hospital), age])
-    options = {"ridge": 0.5, "scale": "zscore", "solver": solver, "max_features": 8}
+    options = {"ridge": 0.5, "scale": "zscore", "solver": solver, "max_features_to_select": 8}
     found = L20Regressor(5, **options).fit(X, Y, adjust_for=nuisances)
     plain = L20Regressor(5, **options).fit(residuals(X, columns), residuals(Y, columns))
     np.testing.assert_array_equal(found.ranking_, plain.ranking_)
@@ -128,16 +128,6 @@ def test_the_best_panel_is_that_of_the_residuals(seed):
     assert problem.null_loss - 0.5 * np.vdot(in_basis, in_basis) == pytest.approx(losses[best])
 
 
-def test_certificates_are_those_of_the_residuals():
-    X, y, hospital = make_hospitals(n_features=10)
-    options = {"ridge": 3.0, "scale": "zscore", "certify": True, "class_weight": None}
-    found = L20Selector(2, **options).fit(X, y, adjust_for=hospital)
-    left, targets = residuals(X, one_hot(hospital)), residuals(one_hot(y), one_hot(hospital))
-    plain = L20Selector(2, task="regression", **options).fit(left, targets)
-    np.testing.assert_allclose(found.path_.lower_bounds, plain.path_.lower_bounds, rtol=1e-4)
-    assert found.certificate_.upper_bound == pytest.approx(plain.certificate_.upper_bound)
-
-
 def test_the_robust_loss_fits_the_nuisances_too():
     X, y, hospital = make_hospitals(n_features=8)
     found = L20Selector(2, loss="l21").fit(X, y, adjust_for=hospital)
@@ -162,22 +152,22 @@ def test_the_robust_loss_fits_the_nuisances_too():
 
 def test_groups_of_features_and_included_ones():
     X, y, hospital = make_hospitals()
-    fitted = L20Selector(2, include=[BATCH_GENE]).fit(X, y, adjust_for=hospital)
+    fitted = L20Selector(2, constraints=Constraints(include=[BATCH_GENE])).fit(X, y, adjust_for=hospital)
     assert fitted.get_support(indices=True).tolist() == [BATCH_GENE, GENE]
-    fitted = L20Selector(1, feature_groups=[[BATCH_GENE, 2], [GENE, 3]]).fit(X, y, adjust_for=hospital)
+    fitted = L20Selector(1, constraints=Constraints(groups=[[BATCH_GENE, 2], [GENE, 3]])).fit(X, y, adjust_for=hospital)
     assert fitted.get_support(indices=True).tolist() == [GENE, 3]
 
 
 def test_folds_adjust_for_the_batches_of_their_training_samples():
     X, y, hospital = make_hospitals()
-    searched = L20SelectorCV("best", max_features=4, cv=LeaveOneGroupOut())
+    searched = L20SelectorCV("best", sizes=range(1, 5), cv=LeaveOneGroupOut())
     searched.fit(X, y, groups=hospital, adjust_for=hospital)
     scores = searched.cv_results_
     for number, (train, test) in enumerate(LeaveOneGroupOut().split(X, y, hospital)):
         model = L20Classifier(4, calibration=None).fit(X[train], y[train], adjust_for=hospital[train])
         for k in range(1, 5):
-            assert scores[f"split{number}_test_score"][k - 1] == model.with_size(k).score(X[test], y[test])
-    assert searched.model_.n_nuisances_ == 2
+            assert scores[f"split{number}_test_score"][k - 1] == model.at(k).score(X[test], y[test])
+    assert searched.model_._n_nuisances == 2
     assert searched.support_[GENE]
 
 

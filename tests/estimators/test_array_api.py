@@ -27,7 +27,7 @@ pytestmark = [
 PUBLIC = [
     value for name in l20fs.__all__ if inspect.isclass(value := getattr(l20fs, name)) and issubclass(value, BaseSelector)
 ]
-SELECTORS = [Selector() for Selector in PUBLIC if Selector.takes_device_arrays]
+SELECTORS = [Selector() for Selector in PUBLIC if Selector._takes_device_arrays]
 SELECTORS = sorted(SELECTORS, key=lambda selector: type(selector).__name__)
 NAMES = [type(selector).__name__ for selector in SELECTORS]
 

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from samples import SOLVERS, make_data, make_solver
 from sklearn.linear_model import Ridge
 
-from l20fs import L20Classifier, L20Regressor, L20Selector
+from l20fs import Constraints, L20Classifier, L20Regressor, L20Selector
+from l20fs.inspection import certify
 from l20fs.prediction import discriminant
 
 CONTAINERS = {
@@ -95,21 +96,20 @@ def test_brute_force_over_all_supports(seed):
     for _ in range(3):
         order = min((tuple(sorted((*order, j))) for j in range(9) if j not in order), key=losses.__getitem__)
     assert forward.refit(3).loss == pytest.approx(losses[order], rel=1e-9)
-    swapped = L20Selector(3, solver="swap", certify=True, **options).fit(X, Y)
+    swapped = L20Selector(3, solver="swap", **options).fit(X, Y)
     support = tuple(swapped.get_support(indices=True).tolist())
     assert losses[support] == pytest.approx(swapped.path_.refit(3).loss, rel=1e-9)
     exchanges = [tuple(sorted({*support} - {i} | {j})) for i in support for j in range(9) if j not in support]
     assert losses[support] <= min(losses[S] for S in exchanges) * (1.0 + 1e-9)
     best = min(losses[S] for S in losses if len(S) == 3)
-    assert swapped.certificate_.lower_bound <= best * (1.0 + 1e-9)
+    assert certify(swapped, X, Y).lower_bound <= best * (1.0 + 1e-9)
     assert losses[support] == pytest.approx(best, rel=1e-9)  # with features that explain so much no exchange is missed
 
 
 # The first L of a homotopy is the energy of a sample, which the twin has with half the weight: it is given here.
 SETTINGS = [{"solver": make_solver(solver, lipschitz_start=50.0, max_iter=5000)} for solver in SOLVERS] + [
     {"loss": "l21"},
-    {"certify": True},
-    {"feature_groups": [[0, CONSTANT], [ZERO, 5]], "include": [2]},
+    {"constraints": Constraints(groups=[[0, CONSTANT], [ZERO, 5]], include=[2])},
 ]
 
 
@@ -127,13 +127,11 @@ def test_it_is_the_fit_with_an_intercept_to_reflected_samples(params, seed, shap
     found = L20Selector(**params, fit_intercept=False).fit(container(X), Y)
     halves = np.full(2 * len(X), 0.5)
     twin = L20Selector(**params).fit(container(np.vstack([X, -X])), np.vstack([Y, -Y]), halves)
-    np.testing.assert_allclose(found.objective_, twin.objective_, rtol=1e-7)
+    np.testing.assert_allclose(found.path_.objectives, twin.path_.objectives, rtol=1e-7)
     np.testing.assert_array_equal(found.support_, twin.support_)
     assert not found.support_[ZERO]
     np.testing.assert_allclose(found.coef_, twin.coef_, rtol=1e-6, atol=1e-9)
     np.testing.assert_array_equal(found.intercept_, np.zeros(2))
-    if hasattr(found, "certificate_"):
-        assert found.certificate_.lower_bound == pytest.approx(twin.certificate_.lower_bound, rel=1e-6)
 
 
 # Containers and weights
@@ -154,7 +152,7 @@ def test_every_container_gives_the_same(container, shape, scale, solver):
         expected = L20Selector(4, **params).fit(X, Y, sample_weight)
         found = L20Selector(4, **params).fit(container(X), Y, sample_weight)
         np.testing.assert_array_equal(found.path_.indices, expected.path_.indices)
-        np.testing.assert_allclose(found.objective_, expected.objective_, rtol=1e-9)
+        np.testing.assert_allclose(found.path_.objectives, expected.path_.objectives, rtol=1e-9)
         np.testing.assert_allclose(found.coef_, expected.coef_, rtol=1e-7, atol=1e-10)
         np.testing.assert_allclose(found.path_.refit(4).coef, expected.path_.refit(4).coef, rtol=1e-7, atol=1e-10)
         np.testing.assert_array_equal(found.intercept_, np.zeros(2))

@@ -18,7 +18,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from l20fs import L20Classifier, L20Regressor, L20Selector
+from l20fs import AHIHT, Constraints, L20Classifier, L20Regressor, L20Selector
 from l20fs.data import load_srbct
 from l20fs.prediction import discriminant
 
@@ -162,7 +162,12 @@ def test_containers_agree(container, dtype):
     np.testing.assert_allclose(predicted, L20Regressor(4).fit(X, numbers).predict(X), rtol=1e-3, atol=1e-4)
 
 
-CONSTRAINTS = [{}, {"include": [7], "exclude": [5]}, {"feature_groups": [[2, 3], [0, 9, 11]]}, {"penalty_factor": {2: 3.0}}]
+CONSTRAINTS = [
+    {},
+    {"constraints": Constraints(include=[7], exclude=[5])},
+    {"constraints": Constraints(groups=[[2, 3], [0, 9, 11]])},
+    {"constraints": Constraints(costs={2: 3.0})},
+]
 
 
 @pytest.mark.parametrize("settings", CONSTRAINTS, ids=lambda settings: "+".join(settings) or "plain")
@@ -172,10 +177,10 @@ def test_a_smaller_k_is_a_fresh_fit(Model, settings):
     model = Model(8, **settings).fit(X, y)
     for k in range(1, 9):
         fresh = Model(k, **settings).fit(X, y)
-        assert np.array_equal(model.support_for(k), fresh.support_)
-        assert np.array_equal(model.order_for(k), fresh.order_for(k))
-        assert np.array_equal(model.with_size(k).transform(X), fresh.transform(X))
-        found, expected = model.model_for(k), fresh.model_for(k)
+        assert np.array_equal(model.at(k).support_, fresh.support_)
+        assert np.array_equal(model._order_for(k), fresh._order_for(k))
+        assert np.array_equal(model.at(k).transform(X), fresh.transform(X))
+        found, expected = model.at(k)._linear_rule(), fresh.at(k)._linear_rule()
         assert np.array_equal(found.rows, expected.rows)
         np.testing.assert_allclose(found.weights, expected.weights, rtol=1e-7, atol=1e-9)
         np.testing.assert_allclose(found.intercept, expected.intercept, rtol=1e-7, atol=1e-9)
@@ -196,10 +201,10 @@ def test_weight_two_is_the_sample_twice():
 def test_nothing_selected_predicts_without_features():
     X, y = make_data(7)
     y[:5] = 2
-    model = L20Classifier(None, alpha=1e9, class_weight=None).fit(X, y)
+    model = L20Classifier(None, solver=AHIHT(alpha_min=1e9), class_weight=None).fit(X, y)
     assert not model.support_.any()
     assert set(model.predict(X)) == {2}
-    np.testing.assert_allclose(L20Regressor(None, alpha=1e9).fit(X, y * 1.5).predict(X), 1.5 * y.mean())
+    np.testing.assert_allclose(L20Regressor(None, solver=AHIHT(alpha_min=1e9)).fit(X, y * 1.5).predict(X), 1.5 * y.mean())
 
 
 def test_a_class_without_weight_is_never_predicted():
@@ -236,7 +241,7 @@ def test_frames_and_copies():
     assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(frame), expected)
     assert isinstance(clone(model).set_output(transform="polars").fit(polars, y).transform(polars), pl.DataFrame)
     assert isinstance(model.set_output(transform="pandas").transform(frame), pd.DataFrame)
-    assert model.selection_frame()["feature"].tolist() == frame.columns[np.argsort(model.ranking_)[:3]].tolist()
+    assert model.to_frame()["feature"].tolist() == frame.columns[np.argsort(model.ranking_)[:3]].tolist()
 
 
 def test_srbct_is_classified():

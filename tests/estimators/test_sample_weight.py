@@ -37,7 +37,9 @@ def test_weight_two_is_the_sample_twice(container, params, seed):
     for k in (1, 5):
         np.testing.assert_allclose(weighted.path_.refit(k).coef, plain.path_.refit(k).coef, rtol=1e-10, atol=1e-10)
         np.testing.assert_allclose(weighted.path_.coef(k), plain.path_.coef(k), rtol=1e-10, atol=1e-10)
-    np.testing.assert_allclose(weighted.objective_, plain.objective_, rtol=1e-10, atol=1e-10 * plain.objective_[0])
+    np.testing.assert_allclose(
+        weighted.path_.objectives, plain.path_.objectives, rtol=1e-10, atol=1e-10 * plain.path_.objectives[0]
+    )
 
 
 @pytest.mark.parametrize("params", SETTINGS, ids=str)

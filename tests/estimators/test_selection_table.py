@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from samples import make_data, make_frame
 from sklearn.base import BaseEstimator
 
-from l20fs import L20Selector
+from l20fs import AHIHT, Constraints, L20Selector
 from l20fs.estimators import selection_table
 from l20fs.estimators.selection_table import substitutes, worthwhile_correlation
 
@@ -96,56 +96,48 @@ def fitted():
     return L20Selector(3).fit(X, y), X
 
 
-@pytest.mark.filterwarnings("ignore:n_features_to_select=12 goes beyond")
-def test_plain_frame_has_the_norm_of_every_row(fitted):
-    selector, _ = fitted
-    table = selector.selection_frame()
-    assert table.columns.tolist() == [
-        "feature", "rank", "score", "norm", "entry_alpha", "rule", "failure_cost",
-        *(f"coef_{label}" for label in selector.classes_),
-    ]  # fmt: skip
-    path = selector.path_
-    assert table["norm"].tolist() == [
-        dict(zip(path.coef_rows, path.stage_norms(-1), strict=True))[j] for j in path.support(3)
-    ]
-    everything = selector.set_params(n_features_to_select=12).selection_frame()
-    assert (everything["norm"] > 0.0).tolist() == [True] * 3 + [False] * 9
-    by_norm = L20Selector(3, ranking="norm").fit(*make_data()).selection_frame()
-    assert by_norm["norm"].tolist() == by_norm["score"].tolist()
+def test_the_columns_of_the_table(fitted):
+    selector, X = fitted
+    weights = [f"coef_{label}" for label in selector.classes_]
+    assert selector.to_frame().columns.tolist() == ["feature", "rank", "score", "loss_increase", *weights]
+    y = selector.classes_[np.argmax(X @ selector.coef_.T + selector.intercept_, axis=1)]
+    table = selector.to_frame(X, y, stability=stability_of(selector))
+    optional = ["direction", "stability", "correlated_features"]
+    assert table.columns.tolist() == ["feature", "rank", "score", *optional, "loss_increase", *weights]
 
 
 @pytest.mark.usefixtures("any_correlation")
 def test_could_replace_names_the_substitutes(fitted):
     selector, X = fitted
-    table = selector.selection_frame(X, n_substitutes=2)
+    table = selector.to_frame(X, n_substitutes=2)
     found = substitutes(X, selector.path_.support(3), 2)
     pairs = [f"g{j} ({r:.2f})" for j, r in zip(found.substitute, found.correlation, strict=True)]
-    assert table["could_replace"].tolist() == [", ".join(pairs[i : i + 2]) for i in (0, 2, 4)]
+    assert table["correlated_features"].tolist() == [", ".join(pairs[i : i + 2]) for i in (0, 2, 4)]
     assert "stability" not in table
-    plain = selector.selection_frame()
-    pd.testing.assert_frame_equal(table.drop(columns="could_replace"), plain)
-    assert (selector.selection_frame(X)["could_replace"].str.count(",") == 2).all()
+    plain = selector.to_frame()
+    pd.testing.assert_frame_equal(table.drop(columns="correlated_features"), plain)
+    assert (selector.to_frame(X)["correlated_features"].str.count(",") == 2).all()
 
 
 def test_an_empty_selection_is_an_empty_frame():
     X, y = make_frame()
-    selector = L20Selector(3, alpha=1e6).fit(X, y)
-    table = selector.selection_frame(X, y, stability=stability_of(selector))
+    selector = L20Selector(3, solver=AHIHT(alpha_min=1e6)).fit(X, y)
+    table = selector.to_frame(X, y, stability=stability_of(selector))
     assert len(table) == 0
-    assert {"norm", "stability", "could_replace", "level", "coef_0"} <= set(table.columns)
+    assert {"loss_increase", "stability", "correlated_features", "direction", "coef_0"} <= set(table.columns)
 
 
 def test_the_data_must_be_those_of_the_fit(fitted):
     selector, X = fitted
     with pytest.raises(ValueError, match="feature names should match those that were passed during fit"):
-        selector.selection_frame(X.rename(columns={"g3": "g03"}))
+        selector.to_frame(X.rename(columns={"g3": "g03"}))
     with (
         pytest.raises(ValueError, match="X has 11 features, but L20Selector is expecting 12"),
         pytest.warns(match="valid feature names"),
     ):
-        selector.selection_frame(X.to_numpy()[:, :11])
+        selector.to_frame(X.to_numpy()[:, :11])
     with pytest.raises(ValueError, match=r"1 missing values \(NaN\), first in 'g4'"):
-        selector.selection_frame(X.mask((X.index.to_numpy()[:, None] == 5) & (X.columns == "g4")))
+        selector.to_frame(X.mask((X.index.to_numpy()[:, None] == 5) & (X.columns == "g4")))
     assert selector.feature_names_in_.tolist() == X.columns.tolist(), "the fit is as it was"
 
 
@@ -166,9 +158,9 @@ def stability_of(selector):
 def test_stability_is_the_frequency_of_each_feature(fitted):
     selector, _ = fitted
     expected = np.linspace(0.0, 1.0, 12)[selector.path_.support(3)]
-    assert selector.selection_frame(stability=stability_of(selector))["stability"].tolist() == expected.tolist()
+    assert selector.to_frame(stability=stability_of(selector))["stability"].tolist() == expected.tolist()
     nameless = FittedStability().fit(np.linspace(0.0, 1.0, 12))
-    assert selector.selection_frame(stability=nameless)["stability"].tolist() == expected.tolist()
+    assert selector.to_frame(stability=nameless)["stability"].tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array, sp.csc_array, lambda X: cut(X, 0, 3)])
@@ -179,8 +171,8 @@ def test_level_tells_where_a_feature_is_high_or_low(container):
     X[:, 1] += 3.0 * (y == "b")
     X[:, 2] -= 3.0 * (y == "c")
     X[:, 4] += 3.0 * np.isin(y, ["a", "d"])
-    frame = L20Selector(3).fit(X, y).selection_frame(container(X), y).set_index("feature")
-    assert frame["level"].to_dict() == {"x1": "high in b", "x2": "low in c", "x4": "high in a, d"}
+    frame = L20Selector(3).fit(X, y).to_frame(container(X), y).set_index("feature")
+    assert frame["direction"].to_dict() == {"x1": "high in b", "x2": "low in c", "x4": "high in a, d"}
 
 
 def test_substitutes_by_chance_are_not_listed():
@@ -198,15 +190,15 @@ def test_substitutes_by_chance_are_not_listed():
     X, y = rng.standard_normal((100, 8)), np.arange(100) % 2
     X[:, 0] += 2.0 * y
     X[:, 1] = -X[:, 0] + 0.5 * rng.standard_normal(100)
-    table = L20Selector(1).fit(X, y).selection_frame(X)
-    assert re.fullmatch(r"x1 \(-0\.9\d\)", table["could_replace"][0])
+    table = L20Selector(1).fit(X, y).to_frame(X)
+    assert re.fullmatch(r"x1 \(-0\.9\d\)", table["correlated_features"][0])
 
 
 def test_excluded_features_replace_nothing():
     X, y = make_data()
     X = np.column_stack([X, X[:, 2]])
     named = pd.DataFrame(X, columns=[f"g{j}" for j in range(12)] + ["copy"])
-    table = L20Selector(2, include=["g2"], exclude=["copy"]).fit(named, y).selection_frame(named)
-    assert not table["could_replace"].str.contains("copy").any()
-    free = L20Selector(1, include=["g2"]).fit(named, y).selection_frame(named)
-    assert free["could_replace"][0].startswith("copy (1.00)")
+    table = L20Selector(2, constraints=Constraints(include=["g2"], exclude=["copy"])).fit(named, y).to_frame(named)
+    assert not table["correlated_features"].str.contains("copy").any()
+    free = L20Selector(1, constraints=Constraints(include=["g2"])).fit(named, y).to_frame(named)
+    assert free["correlated_features"][0].startswith("copy (1.00)")

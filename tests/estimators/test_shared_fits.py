@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.linear_model import RidgeClassifier
 from sklearn.metrics import accuracy_score, make_scorer
 
-from l20fs import L20Selector, L20SelectorCV, StabilitySelector, open_large
+from l20fs import AHIHT, Constraints, L20Selector, L20SelectorCV, StabilitySelector, open_large
 from l20fs.evaluation import engine, parallel
 
 N_SAMPLES, N_FEATURES = 90, 30
@@ -80,11 +80,11 @@ SEARCHES = {
     "weights of zero": ({}, {"sample_weight": WEIGHTS * (np.arange(N_SAMPLES) % 7 > 0)}),
     "groups": ({}, {"groups": np.arange(N_SAMPLES) // 9}),
     "nuisances": ({}, {"adjust_for": np.arange(N_SAMPLES) // 30}),
-    "two outputs": ({"task": "regression", "scoring": "neg_mean_squared_error"}, {"y": BOTH}),
-    "ridges": ({"ridge": [0.1, "auto", 1.0]}, {}),
+    "two outputs": ({"selector": L20Selector(task="regression"), "scoring": "neg_mean_squared_error"}, {"y": BOTH}),
+    "ridges": ({"ridges": [0.1, "auto", 1.0]}, {}),
     "no intercept": ({"selector": L20Selector(fit_intercept=False)}, {}),
     "swap": ({"selector": L20Selector(solver="swap")}, {}),
-    "included": ({"selector": L20Selector(include=[3], exclude=[0])}, {}),
+    "included": ({"selector": L20Selector(constraints=Constraints(include=[3], exclude=[0]))}, {}),
     "own scorer": ({"scoring": OWN_SCORER}, {}),
     "own estimator": ({"estimator": RidgeClassifier()}, {}),
     "processes": ({"n_jobs": 2}, {}),
@@ -92,7 +92,7 @@ SEARCHES = {
 
 
 def search(X, y, options, given):
-    options = {"n_features_to_select": "best", "max_features": 6, "cv": 3} | options
+    options = {"n_features_to_select": "best", "sizes": range(1, 7), "cv": 3} | options
     return L20SelectorCV(**options).fit(X, given.get("y", y), **{k: v for k, v in given.items() if k != "y"})
 
 
@@ -130,13 +130,17 @@ def test_cross_validation_is_that_of_fits_one_by_one(container, name, share, tmp
 
 #: Selectors of StabilitySelector, its options, and those of its fit.
 HALVES = {
-    "plain": (L20Selector(4, max_features=6), {}, {}),
+    "plain": (L20Selector(4, max_features_to_select=6), {}, {}),
     "weights of zero": (L20Selector(4), {}, {"sample_weight": WEIGHTS * (np.arange(N_SAMPLES) % 7 > 0)}),
     "groups": (L20Selector(4), {}, {"groups": np.arange(N_SAMPLES) // 9}),
     "nuisances": (L20Selector(4), {}, {"adjust_for": np.arange(N_SAMPLES) // 30}),
-    "alpha": (L20Selector(None, alpha=2.0), {"fraction": 0.4}, {}),
-    "groups of features": (L20Selector(3, solver="ahiht", feature_groups=np.arange(N_FEATURES) // 2), {}, {}),
-    "a search": (L20SelectorCV("best", max_features=N_FEATURES, cv=2), {}, {}),
+    "alpha": (L20Selector(None, solver=AHIHT(alpha_min=2.0)), {}, {}),
+    "groups of features": (
+        L20Selector(3, solver="ahiht", constraints=Constraints(groups=np.arange(N_FEATURES) // 2)),
+        {},
+        {},
+    ),
+    "a search": (L20SelectorCV("best", sizes=range(1, N_FEATURES + 1), cv=2), {}, {}),
     "a stability selection": (StabilitySelector(L20Selector(3), n_resamples=2, random_state=1), {}, {}),
 }
 
@@ -208,7 +212,7 @@ def test_cross_validation_takes_little_more_passes_than_a_fit(monkeypatch, name)
     X[:, :k] += 0.5 * np.eye(4)[y] @ random.standard_normal((4, k))
     array, weights = dask_array(X, None, chunks=chunks), 0.5 + random.random(shape[0]) if weighted else None
     clone(options.get("selector", L20Selector())).set_params(n_features_to_select=k).fit(array, y, sample_weight=weights)
-    L20SelectorCV(k, max_features=k, **options).fit(array, y, sample_weight=weights)
+    L20SelectorCV(k, sizes=range(1, k + 1), **options).fit(array, y, sample_weight=weights)
     n_passes = [blocks.n_passes for blocks in made]
     assert n_passes[0] >= (9 if k == 100 else 3)
     # An estimator of one's own leaves the probabilities of the path's model to folds of their own.

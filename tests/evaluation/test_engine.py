@@ -58,7 +58,8 @@ def test_cv_select_and_compare_give_the_same_scores_on_the_same_fold(seed, param
     by_cv = L20SelectorCV("best", selector=template, sizes=SIZES, cv=[fold], estimator=neighbours).fit(X, y)
     by_select = predictions_by_k(template, X, y, SIZES, [fold])
     fits = [
-        clone(template).set_params(n_features_to_select=k, max_features=7).fit(X[fold.train], y[fold.train]) for k in SIZES
+        clone(template).set_params(n_features_to_select=k, max_features_to_select=7).fit(X[fold.train], y[fold.train])
+        for k in SIZES
     ]
     expected = [knn(X, y, fold, fitted.get_support(indices=True)) for fitted in fits]
     assert by_cells.tolist() == pytest.approx(expected)
@@ -94,7 +95,7 @@ def test_several_targets_and_weights_with_a_scorer_of_ones_own(n_targets, weight
     found = [judged.by_judge for judged in evaluate([L20Regressor()], samples, folds, SIZES, judges)]
     for number, (train, test) in enumerate(folds):
         for place, k in enumerate(SIZES):
-            model = L20Regressor(k, max_features=7).fit(X[train], Y[train], **part(train))
+            model = L20Regressor(k, max_features_to_select=7).fit(X[train], Y[train], **part(train))
             assert found[number]["own"][place] == pytest.approx(worst(model, X[test], Y[test]))
             chosen = model.support_
             other = Ridge().fit(X[train][:, chosen], Y[train], **part(train))
@@ -118,7 +119,7 @@ def test_any_selector_with_any_estimator(selector):
         return clone(selector).set_params(n_features_to_select=k)
 
     judge = FittedEstimator(LogisticRegression(), ACCURACY)
-    for container in (np.asarray, sp.csr_array) if selector.takes_sparse else (np.asarray,):
+    for container in (np.asarray, sp.csr_array) if selector._takes_sparse else (np.asarray,):
         found = score_sizes([selector], Samples(container(X), y), folds, SIZES, judge, on_path=id)
         np.testing.assert_allclose(found.values[0], slow_scores(make, folds, score_on))
         assert found.n_features.tolist() == [[SIZES] * 4]
@@ -137,7 +138,7 @@ def test_weights_groups_and_a_routed_scorer_in_the_selector_with_cross_validatio
         selector.set_fit_request(sample_weight=True).fit(X, Y, sample_weight=weights, groups=donors)
     for number, (train, test) in enumerate(GroupKFold(3, shuffle=True, random_state=0).split(X, Y, donors)):
         for place, k in enumerate(SIZES):
-            chosen = L20Regressor(k, max_features=7).fit(X[train], Y[train], weights[train]).support_
+            chosen = L20Regressor(k, max_features_to_select=7).fit(X[train], Y[train], weights[train]).support_
             model = Ridge().fit(X[train][:, chosen], Y[train], sample_weight=weights[train])
             expected = -mean_absolute_error(Y[test], model.predict(X[test][:, chosen]), sample_weight=weights[test])
             assert selector.cv_results_[f"split{number}_test_score"][place] == pytest.approx(expected)

@@ -22,7 +22,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV
+from l20fs import Constraints, L20Classifier, L20Regressor, L20Selector, L20SelectorCV
 from l20fs.plots import SelectionHeatmapDisplay
 
 FOLDS = StratifiedKFold(3, shuffle=True, random_state=0)
@@ -32,7 +32,7 @@ def slow_models(preprocess, X, y, ridge, k, largest, **options):
     """Fit a pipeline in every fold; return the scores of the folds, and the names that each selected."""
     scores, names = [], []
     for train, test in FOLDS.split(X, y):
-        model = L20Classifier(k, ridge=ridge, max_features=largest, **options)
+        model = L20Classifier(k, ridge=ridge, max_features_to_select=largest, **options)
         pipeline = make_pipeline(clone(preprocess), model).fit(X.iloc[train], y[train])
         scores.append(pipeline.score(X.iloc[test], y[test]))
         names.append(pipeline[:-1].get_feature_names_out()[model.support_].tolist())
@@ -76,7 +76,7 @@ def test_the_scores_and_supports_are_those_of_a_slow_loop(steps, seed):
     preprocess, sizes, ridges = STEPS[steps], [1, 2, 4, 6], [0.1, 10.0]
     if steps == "target":
         y = (y > 0).astype(int)
-    selector = L20SelectorCV("best", preprocess=preprocess, ridge=ridges, sizes=sizes, cv=FOLDS).fit(frame, y)
+    selector = L20SelectorCV("best", preprocess=preprocess, ridges=ridges, sizes=sizes, cv=FOLDS).fit(frame, y)
     results = selector.cv_results_
     features = selector.preprocess_.get_feature_names_out()
     for index, (ridge, k) in enumerate(zip(results["ridge"], results["n_features_to_select"], strict=True)):
@@ -84,10 +84,14 @@ def test_the_scores_and_supports_are_those_of_a_slow_loop(steps, seed):
         assert [results[f"split{i}_test_score"][index] for i in range(3)] == pytest.approx(scores)
         for number, chosen in enumerate(names):
             expected = [name for name in features if name in chosen]
-            assert features[results[f"split{number}_support"][index]].tolist() == expected
-            ranks = results[f"split{number}_ranking"][index][results[f"split{number}_support"][index]]
+            assert features[selector.fold_supports_[f"split{number}_support"][index]].tolist() == expected
+            ranks = selector.fold_supports_[f"split{number}_ranking"][index][
+                selector.fold_supports_[f"split{number}_support"][index]
+            ]
             assert ranks.max(initial=0) <= k
-    alone = make_pipeline(clone(preprocess), L20Classifier(selector.n_features_, ridge=selector.ridge_, max_features=6))
+    alone = make_pipeline(
+        clone(preprocess), L20Classifier(selector.n_features_, ridge=selector.ridge_, max_features_to_select=6)
+    )
     alone.fit(frame, y)
     assert np.array_equal(selector.support_, alone[-1].support_)
     assert np.array_equal(selector.ranking_, alone[-1].ranking_)
@@ -105,11 +109,11 @@ def test_the_choice_is_that_of_a_grid_search_over_a_pipeline():
     frame, y = make_holes(3)
     preprocess, sizes = STEPS["scaled"], list(range(1, 9))
     search = GridSearchCV(
-        make_pipeline(preprocess, L20Classifier(1, ridge=1.0, max_features=8)),
+        make_pipeline(preprocess, L20Classifier(1, ridge=1.0, max_features_to_select=8)),
         {"l20classifier__n_features_to_select": sizes},
         cv=FOLDS,
     ).fit(frame, y)
-    selector = L20SelectorCV("best", preprocess=preprocess, ridge=1.0, sizes=sizes, cv=FOLDS).fit(frame, y)
+    selector = L20SelectorCV("best", preprocess=preprocess, ridges=[1.0], sizes=sizes, cv=FOLDS).fit(frame, y)
     np.testing.assert_allclose(selector.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"])
     assert selector.best_score_ == pytest.approx(search.best_score_)
     np.testing.assert_array_equal(selector.predict(frame), search.predict(frame))
@@ -120,8 +124,8 @@ def test_a_preprocess_that_saw_the_test_samples_would_score_better():
     """Pure noise: thirty columns chosen on all samples tell the classes apart, those chosen in each fold do not."""
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((60, 5000)), np.arange(60) % 3
-    inside = L20SelectorCV("best", preprocess=SelectKBest(k=30), max_features=30, cv=FOLDS).fit(X, y)
-    leaked = L20SelectorCV("best", max_features=30, cv=FOLDS).fit(SelectKBest(k=30).fit_transform(X, y), y)
+    inside = L20SelectorCV("best", preprocess=SelectKBest(k=30), sizes=range(1, 31), cv=FOLDS).fit(X, y)
+    leaked = L20SelectorCV("best", sizes=range(1, 31), cv=FOLDS).fit(SelectKBest(k=30).fit_transform(X, y), y)
     scores = inside.cv_results_["mean_test_score"]
     assert scores.max() < 0.55  # the best of thirty, each within chance
     assert abs(scores.mean() - 1 / 3) < 3 * np.sqrt(2 / 9 / 60)  # three deviations of a binomial share
@@ -132,25 +136,25 @@ def test_constraints_follow_their_columns_into_every_fold():
     """``rare`` comes first and is missing in one fold, so that indices mean other columns there."""
     frame, y = make_holes()
     preprocess = STEPS["fewer"]
-    by_name = {"include": ["g7"], "exclude": ["g5", "rare"], "feature_groups": {"pair": ["g0", "g1"]}}
-    by_index = {"include": [8], "exclude": [6, 0], "feature_groups": [[1, 2]]}
+    by_name = {"constraints": Constraints(include=["g7"], exclude=["g5", "rare"], groups={"pair": ["g0", "g1"]})}
+    by_index = {"constraints": Constraints(include=[8], exclude=[6, 0], groups=[[1, 2]])}
     found = [
         L20SelectorCV(
-            4, selector=L20Selector(ridge=1.0, **constraints), preprocess=preprocess, max_features=4, cv=FOLDS
+            4, selector=L20Selector(ridge=1.0, **constraints), preprocess=preprocess, sizes=range(1, 5), cv=FOLDS
         ).fit(frame, y)
         for constraints in (by_name, by_index)
     ]
     for number, (train, test) in enumerate(FOLDS.split(frame, y)):
         steps = clone(preprocess).set_output(transform="pandas")
-        here = {**by_name, "exclude": ["g5"] if number == 0 else ["g5", "rare"]}
-        pipeline = make_pipeline(steps, L20Classifier(4, ridge=1.0, **here)).fit(frame.iloc[train], y[train])
+        here = clone(by_name["constraints"]).set_params(exclude=["g5"] if number == 0 else ["g5", "rare"])
+        pipeline = make_pipeline(steps, L20Classifier(4, ridge=1.0, constraints=here)).fit(frame.iloc[train], y[train])
         for selector in found:
             assert selector.cv_results_[f"split{number}_test_score"][-1] == pipeline.score(frame.iloc[test], y[test])
-            chosen = selector.preprocess_.get_feature_names_out()[selector.cv_results_[f"split{number}_support"][-1]]
+            chosen = selector.preprocess_.get_feature_names_out()[selector.fold_supports_[f"split{number}_support"][-1]]
             assert chosen.tolist() == pipeline.get_feature_names_out().tolist()
             assert ("g7" in chosen, "g5" in chosen) == (True, False)
     assert {"g7"} <= set(found[0].get_feature_names_out()) == set(found[1].get_feature_names_out())
-    assert found[0].cv_results_["split0_ranking"][0][0] == found[0].cv_results_["split0_ranking"][0].max()
+    assert found[0].fold_supports_["split0_ranking"][0][0] == found[0].fold_supports_["split0_ranking"][0].max()
 
 
 def test_another_estimator_gets_the_preprocessed_columns():
@@ -185,16 +189,17 @@ def test_frames_of_mixed_columns():
     steps = make_column_transformer(
         (OneHotEncoder(), ["tissue"]), remainder=StandardScaler(), verbose_feature_names_out=False
     )
-    selector = L20SelectorCV(4, preprocess=steps, selector=L20Selector(include=["g3"]), cv=FOLDS).fit(frame, y)
+    template = L20Selector(constraints=Constraints(include=["g3"]))
+    selector = L20SelectorCV(4, preprocess=steps, selector=template, cv=FOLDS).fit(frame, y)
     assert {"tissue_skin", "g3"} <= set(selector.get_feature_names_out())
     assert (selector.n_features_in_, len(selector.support_)) == (13, 15)
     assert selector.score(frame, y) == 1.0
-    table = selector.selection_frame(frame)
+    table = selector.to_frame(frame)
     assert set(table["feature"]) == set(selector.get_feature_names_out())
-    assert table["could_replace"].str.fullmatch(r"(\S+ \(-?0\.\d+\)(, )?)*").all()
-    assert table["could_replace"].astype(bool).any()
+    assert table["correlated_features"].str.fullmatch(r"(\S+ \(-?0\.\d+\)(, )?)*").all()
+    assert table["correlated_features"].astype(bool).any()
     with pytest.raises(ValueError, match="include names 'g33', which X does not have"):
-        clone(selector).set_params(selector__include=["g33"]).fit(frame, y)
+        clone(selector).set_params(selector__constraints__include=["g33"]).fit(frame, y)
     with pytest.raises(ValueError, match="feature names should match"):
         selector.predict(frame.rename(columns={"g0": "other"}))
     pytest.importorskip("matplotlib")
@@ -204,7 +209,7 @@ def test_frames_of_mixed_columns():
 def test_text_becomes_features():
     texts = ["red apple", "red cherry", "green pear", "green lime", "red plum", "green kiwi"] * 3
     y = ["r" if text.startswith("red") else "g" for text in texts]
-    selector = L20SelectorCV(1, preprocess=CountVectorizer(), max_features=2, cv=3).fit(texts, y)
+    selector = L20SelectorCV(1, preprocess=CountVectorizer(), sizes=range(1, 3), cv=3).fit(texts, y)
     assert selector.get_feature_names_out().tolist()[0] in ("red", "green")
     assert selector.predict(["red melon", "green melon"]).tolist() == ["r", "g"]
 

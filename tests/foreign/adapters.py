@@ -14,7 +14,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, methods
+from l20fs import Constraints, L20Classifier, L20Regressor, L20Selector, L20SelectorCV, methods
 from l20fs.estimators.base import About, BaseSelector
 
 
@@ -22,7 +22,7 @@ class SelectorMixin(BaseSelector):
     """Our base of all selectors in the place of scikit-learn's mixin, from which its tests derive a selector."""
 
     about = About("a test", "none", "O(1)", supervised=False)
-    takes_sparse = True
+    _takes_sparse = True
 
     def _learn(self, X: Any, targets: Any, **extra: Any) -> None:
         raise NotImplementedError
@@ -91,7 +91,7 @@ class SequentialFeatureSelector(Adapter):
                 "best",
                 selector=L20Selector(solver=solver),
                 estimator=self.estimator,
-                max_features=np.shape(X)[1] - 1,
+                sizes=range(1, np.shape(X)[1] - 1 + 1),
                 scoring=self.scoring,
                 cv=self.cv,
                 n_jobs=self.n_jobs,
@@ -234,8 +234,7 @@ class FastCan(Adapter):
         solver = "forward" if self.beam_width == 1 else "swap"
         selector = L20Selector(
             self.n_features_to_select,
-            include=self.indices_include,
-            exclude=self.indices_exclude,
+            constraints=Constraints(include=self.indices_include, exclude=self.indices_exclude),
             solver=solver,
             ridge=0.0,
             scale="zscore",
@@ -249,7 +248,7 @@ class FastCan(Adapter):
 
     @property
     def indices_(self) -> Any:
-        return self.selector_.order_for(self.n_features_to_select)
+        return np.argsort(self.selector_.ranking_, kind="stable")[: self.n_features_to_select]
 
 
 class ReliefF(Adapter):
@@ -304,9 +303,9 @@ class FloatingSelector(Adapter):
 
     def fit(self, X: Any, y: Any, **params: Any) -> Any:
         solver = "forward" if self.forward and not self.floating else "swap"
-        wishes = {"include": self.fixed_features, "feature_groups": self.feature_groups}
+        wishes = Constraints(include=self.fixed_features, groups=self.feature_groups)
         n_units = len(self.feature_groups or np.asarray(X)[0])
-        selector = L20Selector(solver=solver, task=self._task, max_features=n_units, **wishes)
+        selector = L20Selector(solver=solver, task=self._task, max_features_to_select=n_units, constraints=wishes)
         if isinstance(self.k_features, int):
             self._fitted(selector.set_params(n_features_to_select=self.k_features), X, y, **params)
             self._describe(X, y, range(max(1, self.selector_.path_.least_size), self.k_features + 1))
@@ -324,7 +323,7 @@ class FloatingSelector(Adapter):
         """Score the caller's estimator on the features of every size, as mlxtend does."""
         self.subsets_ = {}
         for size in sizes:
-            chosen = np.flatnonzero(self.selector_.support_for(size))
+            chosen = np.flatnonzero(self.selector_.at(size).support_)
             columns = np.asarray(X)[:, chosen]
             if self.cv:
                 scores = cross_val_score(self.estimator, columns, y, cv=self.cv, scoring=self.scoring)

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 import zarr
 from panel_samples import fitted
 
-from l20fs import Panel, SolutionPath, open_large
+from l20fs import Panel, open_large
 from l20fs.prediction.panel_file import content_hash
 from l20fs.tables import DataError, MissingPackageError, UnknownColumnError, read_table
 
@@ -128,12 +128,10 @@ def _blocks(file: Path) -> Any:
 
 
 def _own_files(folder: Path) -> list[Target]:
-    panel, model, _, _ = fitted()
+    panel = fitted()[0]
     (_new(folder / "panel.json") / "panel.json").write_text(panel.to_json())
-    model.path_.save(_new(folder / "path.npz") / "path.npz")
     return [
         Target("panel.json", lambda place: Panel.load(place / "panel.json"), (ValueError,), _sealed_panel),
-        Target("path.npz", lambda place: SolutionPath.load(place / "path.npz"), (ValueError,)),
     ]
 
 

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector
 from l20fs.inputs.targets import encode_targets
+from l20fs.inspection import certify
 from l20fs.methods import L21, RFS, RPMFS, discover
 
 METHODS = discover()
@@ -43,7 +44,7 @@ def answer(estimator, X, y, columns):
         warnings.simplefilter("ignore", ConvergenceWarning)
         fitted = estimator.fit(X, y)
     places = {column: place for place, column in enumerate(columns)}
-    order = [places[column] for column in fitted.order_for(fitted.n_features_to_select)]
+    order = [places[column] for column in fitted._order_for(fitted.n_features_to_select)]
     path = getattr(fitted, "path_", None)
     losses = np.zeros(1) if path is None else path.objectives
     return order, getattr(fitted, "scale_", None), np.append(losses, getattr(fitted, "ridge_", 0.0))
@@ -127,6 +128,6 @@ def test_numbers_that_are_whole_by_rounding_are_no_labels():
 def test_a_certificate_does_not_depend_on_the_units_of_the_targets(factor):
     X, _ = make_data()
     y = X[:, 2] + 0.5 * np.random.default_rng(1).standard_normal(24)
-    expected, found = (L20Selector(2, certify=True).fit(X, y * unit).certificate_ for unit in (1.0, factor))
+    expected, found = (certify(L20Selector(2).fit(X, y * unit), X, y * unit) for unit in (1.0, factor))
     assert found.lower_bound / factor**2 == pytest.approx(expected.lower_bound)
     assert found.proved_in.tolist() == expected.proved_in.tolist()

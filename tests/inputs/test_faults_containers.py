@@ -372,7 +372,7 @@ def test_e27_stored_matrices_are_refused_where_they_are_not_taken(selector, stor
 
 def test_e27_stored_matrices_are_refused_by_what_predicts_for_l20selectorcv(stored):
     X, y = make_data()
-    model = L20SelectorCV(3, max_features=3, cv=3, estimator=KNeighborsClassifier()).fit(X, y)
+    model = L20SelectorCV(3, sizes=range(1, 4), cv=3, estimator=KNeighborsClassifier()).fit(X, y)
     for there in stored:
         with pytest.raises(TypeError, match=r"X is a (stored|dask) array, which .* does not support.*(to_memory|compute)"):
             model.predict(there)
@@ -398,11 +398,11 @@ def test_e27_stored_matrices_are_taken_by_the_others(model, stored, tmp_path):
         if hasattr(model, "predict"):
             np.testing.assert_allclose(found.predict(there), expected.predict(X), rtol=1e-9)
             assert found.score(there, y) == pytest.approx(expected.score(X, y), rel=1e-9)
-        frame = found.selection_frame(there)
-        assert frame["could_replace"].tolist() == expected.selection_frame(X)["could_replace"].tolist()
+        frame = found.to_frame(there)
+        assert frame["correlated_features"].tolist() == expected.to_frame(X)["correlated_features"].tolist()
         np.testing.assert_array_equal(substitutes(there, [2]).substitute, substitutes(X, [2]).substitute)
         with pytest.raises(ValueError, match=r"X has 12 features, but .* is expecting 11"):
-            clone(model).fit(X[:, 1:], y).selection_frame(there)
+            clone(model).fit(X[:, 1:], y).to_frame(there)
 
 
 def test_e27_stored_matrices_are_taken_by_stability_selection_and_evaluation(stored):
@@ -427,7 +427,7 @@ def test_masked_values_are_not_used(tmp_path):
         with pytest.raises(ValueError, match=message):
             selector.fit(masked, y)
     model = L20Classifier(3).fit(masked.filled(0.0), y)
-    for method in (model.transform, model.predict, model.inverse_transform, model.selection_frame):
+    for method in (model.transform, model.predict, model.inverse_transform, model.to_frame):
         with pytest.raises(ValueError, match=message):
             method(masked)
     some = np.ma.masked_array(y, mask=np.arange(60) == 7)

@@ -73,7 +73,7 @@ def test_a_lazy_frame_everywhere_else(frame):
     X, y = frame
     lazy = pl.from_pandas(X).lazy()
     model = L20Classifier(3).fit(X, y)
-    pd.testing.assert_frame_equal(model.selection_frame(lazy), model.selection_frame(X))
+    pd.testing.assert_frame_equal(model.to_frame(lazy), model.to_frame(X))
     panel = model.to_panel(lazy, pl.LazyFrame({"type": y.tolist()}))
     assert panel.to_json() == model.to_panel(X, y).to_json()
     drawn, expected = (SelectionHeatmapDisplay.from_estimator(model, data, y) for data in (lazy, X))
@@ -86,14 +86,14 @@ def test_a_dask_frame_selects_as_a_pandas_frame_does(frame, dd, model, n_parts):
     X, y = frame
     lazy, targets = dd.from_pandas(X, npartitions=n_parts), dd.from_pandas(y, npartitions=n_parts)
     expected = model.fit(X, y)
-    support, values, table = expected.get_support(), expected.transform(X), expected.selection_frame(X)
+    support, values, table = expected.get_support(), expected.transform(X), expected.to_frame(X)
     found = model.fit(lazy, targets)
     np.testing.assert_array_equal(found.get_support(), support)
     assert found.get_feature_names_out().tolist() == X.columns[support].tolist()
     reduced = found.transform(lazy)
     assert (reduced.shape, reduced.chunks[0]) == ((60, 3), (60 // n_parts,) * n_parts)
     np.testing.assert_array_equal(reduced.compute(), values)
-    pd.testing.assert_frame_equal(found.selection_frame(lazy), table)
+    pd.testing.assert_frame_equal(found.to_frame(lazy), table)
     if hasattr(model, "predict"):
         np.testing.assert_array_equal(found.predict(lazy), found.predict(X))
         panels = [found.to_panel(data, labels) for data, labels in ((lazy, targets), (X, y))]
@@ -129,7 +129,7 @@ def test_dask_frames_with_other_columns_are_refused(frame, dd):
     X, y = frame
     fitted = L20Classifier(3).fit(dd.from_pandas(X, npartitions=2), y)
     other = dd.from_pandas(X.rename(columns={"g1": "h1"}), npartitions=2)
-    for call in (fitted.transform, fitted.predict, fitted.selection_frame):
+    for call in (fitted.transform, fitted.predict, fitted.to_frame):
         with pytest.raises(ValueError, match="feature names should match"):
             call(other)
     with pytest.raises(ValueError, match="Columns that are not numbers: 'g1'"):

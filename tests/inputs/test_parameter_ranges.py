@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector
+from l20fs import AHIHT, Constraints, L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector
 from l20fs.methods import discover
 from l20fs.solvers import SOLVERS
 
@@ -31,7 +31,7 @@ def numeric_parameters(kind):
     """Return the names of the parameters whose type or default is a number."""
     for name, parameter in inspect.signature(kind).parameters.items():
         has_number = isinstance(parameter.default, int | float) and not isinstance(parameter.default, bool)
-        is_typed = "float" in str(parameter.annotation) or name in ("max_features", "cv", "calibration")
+        is_typed = "float" in str(parameter.annotation) or name in ("max_features_to_select", "cv", "calibration")
         if (has_number or is_typed) and name not in ("verbose", "n_jobs"):
             yield name
 
@@ -74,24 +74,35 @@ def test_every_parameter_of_an_estimator(kind, name):
 def test_every_option_of_a_solver(kind, name):
     for value in VALUES:
         solver = short(kind, **{name: value})
-        for params in ({}, {"alpha": 1e-100}):
-            fit_or_refuse(L20Selector(**{"n_features_to_select": 3} | params, solver=solver))
+        fit_or_refuse(L20Selector(3, solver=solver))
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_every_solver_with_parameters_of_the_selector(solver):
     for value in (1e-100, 1e-16, 1e16, 1e100):
-        for params in ({"alpha": value}, {"ridge": value}, {"penalty_factor": [value, 1 / value, 1.0, 1.0, 0.0]}):
+        for params in (
+            {"ridge": value},
+            {"constraints": Constraints(costs=[value, 1 / value, 1.0, 1.0, 0.0])},
+        ):
             fit_or_refuse(L20Selector(3, solver=solver, **params))
 
 
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"alpha": 5e-324}, r"alpha=5e-324 is not valid\. Use a number above 0, from 1e-100 to 1e\+100"),
+        (
+            {"solver": AHIHT(alpha_min=5e-324)},
+            r"alpha_min=5e-324 is not valid\. Use a number above 0, from 1e-100 to 1e\+100",
+        ),
         ({"ridge": 1e300}, r"ridge=1e\+300 is not valid\. Use 'auto', or a number at least 0, from 1e-100 to 1e\+100"),
-        ({"max_features": 10**12}, r"max_features=1000000000000 is not valid\. .* at least 1 and at most 1e\+09"),
-        ({"penalty_factor": [1e-300, 1, 1, 1, 1]}, r"penalty_factor=1e-300 .* any other lies between 1e-100 and 1e\+100"),
+        (
+            {"max_features_to_select": 10**12},
+            r"max_features_to_select=1000000000000 is not valid\. .* at least 1 and at most 1e\+09",
+        ),
+        (
+            {"constraints": Constraints(costs=[1e-300, 1, 1, 1, 1])},
+            r"costs=1e-300 .* others lie from 1e-100 to 1e\+100",
+        ),
         ({"solver": SOLVERS["hiht"](line_search_factor=1.0000001)}, r"line_search_factor=1\.0000001 .* at least 1\.01"),
         ({"solver": SOLVERS["ahiht"](rate=0.9999999)}, r"rate=0\.9999999 .* from 1e-100 to 0\.999"),
         (

@@ -97,10 +97,9 @@ def test_a_method_for_one_k_answers_for_the_sizes_that_fit_was_asked_for(Selecto
     assert sorted(selector.solutions_) == [2, 3, 7, 25]
     for k in (3, 2, 7, 25, 30):
         alone = Selector(min(k, 25)).fit(X, y)
-        assert np.array_equal(selector.support_for(k), alone.support_)
-        assert np.array_equal(selector.order_for(k), alone.order_for(k))
-        assert np.array_equal(selector.coef_for(k), alone.coef_)
-        for copy in (selector.with_size(k), pickle.loads(pickle.dumps(selector)).set_params(n_features_to_select=k)):
+        assert np.array_equal(selector.at(k).support_, alone.support_)
+        assert np.array_equal(selector.at(k).coef_, alone.coef_)
+        for copy in (selector.at(k), pickle.loads(pickle.dumps(selector)).set_params(n_features_to_select=k)):
             for attribute in ("coef_", "objective_", "n_iter_", "ranking_", "scores_", "loss_"):
                 assert np.array_equal(getattr(copy, attribute), getattr(alone, attribute))
             assert np.array_equal(copy.transform(X), alone.transform(X))
@@ -112,11 +111,11 @@ def test_a_method_for_one_k_says_to_fit_again_for_another(Selector, data):
     X, y = data
     selector = fit(Selector, X, y, sizes=[7])
     message = r"n_features_to_select=5 was not solved for, only 3, 7: each number is a problem of its own\. Fit again"
-    for ask in (selector.support_for, selector.order_for, selector.coef_for):
+    for attribute in ("support_", "coef_"):
         with pytest.raises(ValueError, match=message):
-            ask(5)
+            getattr(selector.at(5), attribute)
     with pytest.raises(ValueError, match=r"n_features_to_select=0 is not valid"):
-        selector.coef_for(0)
+        selector.at(0)
     selector.set_params(n_features_to_select=5)
     for attribute in ("support_", "coef_", "scores_", "ranking_", "objective_", "n_iter_", "loss_"):
         with pytest.raises(ValueError, match=message):
@@ -226,7 +225,7 @@ def test_missing_values_are_refused_by_name(Selector, data):
     X, y = data
     frame = pd.DataFrame(X.copy(), columns=[f"gene {j}" for j in range(25)])
     frame.iloc[3, 4] = np.nan
-    if Selector().takes_missing:
+    if Selector()._takes_missing:
         assert fit(Selector, frame, y).__sklearn_tags__().input_tags.allow_nan
         return
     with pytest.raises(ValueError, match=r"1 missing values \(NaN\), first in 'gene 4'\. Impute"):

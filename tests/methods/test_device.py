@@ -81,7 +81,7 @@ def test_scores_are_those_of_numpy(name, move):
 def test_others_refuse_and_name_the_conversion(move):
     X, y = make_data(None, (30, 60), np.float64)
     for name, method in discover().items():
-        if not method.takes_device_arrays:
+        if not method._takes_device_arrays:
             with pytest.raises(TypeError, match=r"X is a (torch|array_api_strict) array, .* Convert it first") as caught:
                 method().fit(move(X), y)
             assert "\n" not in str(caught.value), name

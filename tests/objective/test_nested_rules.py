@@ -7,7 +7,7 @@ import pytest
 from reference import values_of_rule
 from samples import make_data
 
-from l20fs import L20Classifier, L20Regressor
+from l20fs import AHIHT, Constraints, L20Classifier, L20Regressor
 
 DUPLICATES = np.array([0, 1, 2, 0, 3, 1, 4, 5, 2, 6])
 
@@ -27,13 +27,13 @@ CASES = {
     "unbalanced": {"class_weight": None, "scale": "none"},
     "weights": {"sample_weight": True},
     "nuisances": {"adjust_for": True},
-    "groups": {"feature_groups": np.repeat(np.arange(7), 2)},
-    "costs": {"penalty_factor": np.arange(1.0, 15.0)},
-    "included": {"include": [3, 13], "constant": 13},
+    "groups": {"constraints": Constraints(groups=np.repeat(np.arange(7), 2))},
+    "costs": {"constraints": Constraints(costs=np.arange(1.0, 15.0))},
+    "included": {"constraints": Constraints(include=[3, 13]), "constant": 13},
     "swap": {"solver": "swap"},
     "hiht": {"solver": "hiht"},
     "ahiht": {"solver": "ahiht"},
-    "by lambda": {"alpha": 1e9},
+    "by lambda": {"solver": AHIHT(alpha_min=1e9)},
     "robust": {"loss": "l21"},
 }
 
@@ -53,8 +53,9 @@ def fitted(make, case):
         given["adjust_for"] = np.tile(["north", "south"], len(y) // 2)
     if make is L20Regressor:
         y = y + rng.standard_normal(len(y))
-    n_units = len(set(options.get("feature_groups", np.arange(X.shape[1])).tolist()))
-    return make(2, max_features=n_units, **options).fit(X, y, **given), X
+    groups = options["constraints"].groups if "constraints" in options else None
+    n_units = X.shape[1] if groups is None else len(set(groups.tolist()))
+    return make(2, max_features_to_select=n_units, **options).fit(X, y, **given), X
 
 
 @pytest.mark.filterwarnings("ignore:.*(constant|do not vary|vary|idle)")
@@ -63,7 +64,7 @@ def fitted(make, case):
 def test_values_of_all_sizes_are_those_of_each(make, case):
     model, X = fitted(make, case)
     ends = np.arange(model.path_.refit_triangle.shape[1] + 1)
-    rules = model.models_on(ends)
+    rules = model._models_on(ends)
     found = rules.apply(X[:, rules.rows])
     for end, rule in zip(ends, rules, strict=True):
         expected = values_of_rule(model, X, end)
@@ -78,10 +79,12 @@ def test_values_of_all_sizes_are_those_of_each(make, case):
 def test_a_rule_has_the_features_of_its_size(case):
     model, _ = fitted(L20Classifier, case)
     for k in range(max(1, model.path_.least_size), model.path_.n_ranked + 1):
-        np.testing.assert_array_equal(model.model_for(k).rows, model.order_for(k))
+        np.testing.assert_array_equal(model.at(k)._linear_rule().rows, model._order_for(k))
 
 
 def test_more_than_the_path_has_is_refused():
     model = L20Classifier(3).fit(*classified())
-    with pytest.raises(ValueError, match=r"refit\(k=4\): the path can be refitted up to k=3. Fit with max_features=4"):
-        model.models_on(np.array([1, 4]))
+    with pytest.raises(
+        ValueError, match=r"refit\(k=4\): the path can be refitted up to k=3. Fit with max_features_to_select=4"
+    ):
+        model._models_on(np.array([1, 4]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from dataclasses import fields
 
@@ -15,7 +16,6 @@ from l20fs.design import finish
 from l20fs.objective import make_problem
 from l20fs.objective.path_ranking import RULES
 from l20fs.objective.row_penalty import RowPenalty
-from l20fs.objective.solution_path import SolutionPath
 from l20fs.solvers import SOLVERS, Swap
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -44,16 +44,16 @@ def draw_penalty(seed, n_features, kind):
     return penalty
 
 
-def solve(solver, problem, n_units, penalty, target=None, **options):
+def solve(solver, problem, n_units, penalty, **options):
     """Return the path of a solver by name; "robust" is Swap with the loss l21."""
     if solver == "robust":
-        return finish(Swap().walk_robust(problem, n_units, target=target, penalty=penalty)).path
+        return finish(Swap().walk_robust(problem, n_units, penalty=penalty)).path
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # not every lambda converges within the limit
-        return finish(SOLVERS[solver](**options).walk(problem, n_units, target=target, penalty=penalty))
+        return finish(SOLVERS[solver](**options).walk(problem, n_units, penalty=penalty))
 
 
-@pytest.mark.parametrize("solver", list(SOLVERS))
+@pytest.mark.parametrize("solver", ["ahiht", "hiht"])
 @given(seed=SEEDS, share=st.floats(0.01, 1.2), ridge=st.sampled_from([0.0, 0.3]), kind=KINDS)
 @settings(max_examples=15)
 def test_a_target_is_reached_and_never_below_the_global_minimum(solver, kind, seed, share, ridge):
@@ -61,7 +61,7 @@ def test_a_target_is_reached_and_never_below_the_global_minimum(solver, kind, se
     penalty = draw_penalty(seed, 8, kind)
     problem = make_problem(X, Y, ridge=ridge)
     target = share * float(solve("forward", problem, 1, None).alphas[1])
-    path = solve(solver, problem, 3, penalty, target)
+    path = solve(solver, problem, 3, penalty, alpha_min=target)
     assert path.alphas[-1] == target
     assert path.objectives[-1] >= best_units(X, Y, target, penalty.unit_of, penalty.costs, problem.ridge)[0] * (1.0 - 1e-9)
     if solver in ("forward", "swap"):
@@ -79,7 +79,7 @@ def test_the_homotopy_equals_its_slow_twin(solver, max_steps, ridge, kind, seed)
     options = {"alpha_start": 10.0, "rate": 0.5, "eta": 0.1}
     if solver == "hiht":
         options |= {"max_iter": max_steps, "tol": 1e-12, "stopping": "absolute"}
-    path = solve(solver, problem, 1, penalty, 0.1, **options)
+    path = solve(solver, problem, 1, penalty, alpha_min=0.1, **options)
     stages = homotopy(
         X,
         Y,
@@ -204,7 +204,7 @@ def test_nothing_but_what_is_included(solver):
         path.support(2)
 
 
-def test_a_path_of_groups_counts_units(tmp_path):
+def test_a_path_of_groups_counts_units():
     X, Y = draw(3, (30, 8))
     penalty = RowPenalty.of_groups([0, 1, 0, 1, 2, 3, 3, 3], np.ones(8))
     problem = make_problem(X, Y, ridge=0.1)
@@ -225,8 +225,7 @@ def test_a_path_of_groups_counts_units(tmp_path):
         path.refit(4)
     with pytest.raises(ValueError, match="outside 1 to 4, the number of units"):
         path.support(5)
-    path.save(tmp_path / "path.npz")
-    loaded = SolutionPath.load(tmp_path / "path.npz")
+    loaded = pickle.loads(pickle.dumps(path))
     for field in fields(path):
         np.testing.assert_array_equal(getattr(loaded, field.name), getattr(path, field.name))
     for ranking in ("norm", "entry"):

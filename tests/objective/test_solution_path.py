@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from reference import centred, loss
 
-from l20fs import L20Selector, SolutionPath
+from l20fs import Constraints, L20Selector
 from l20fs.data import make_planted
 from l20fs.design import finish
 from l20fs.objective import make_problem
@@ -83,33 +83,8 @@ def test_k_outside_the_features_is_refused(fitted, k):
 
 
 def test_refit_beyond_the_stored_factors_names_the_way_out(fitted):
-    with pytest.raises(ValueError, match=r"up to k=50. Fit with max_features=51"):
+    with pytest.raises(ValueError, match=r"up to k=50. Fit with max_features_to_select=51"):
         fitted[3].refit(51)
-
-
-def test_save_and_load(fitted, tmp_path):
-    path = fitted[3]
-    file = tmp_path / "deep" / "path.npz"
-    file.parent.mkdir()
-    path.save(file)
-    loaded = SolutionPath.load(file)
-    for name in vars(path):
-        assert np.array_equal(getattr(loaded, name), getattr(path, name)), name
-    assert np.array_equal(loaded.refit(50).coef, path.refit(50).coef)
-    assert [f.name for f in file.parent.iterdir()] == ["path.npz"]
-    first = file.read_bytes()
-    path.save(file)
-    assert file.read_bytes() == first
-
-
-def test_a_failed_save_leaves_the_old_file(fitted, tmp_path, monkeypatch):
-    file = tmp_path / "path.npz"
-    file.write_bytes(b"old")
-    monkeypatch.setattr("os.fsync", lambda descriptor: (_ for _ in ()).throw(OSError("No space left on device")))
-    with pytest.raises(OSError, match="No space"):
-        fitted[3].save(file)
-    assert file.read_bytes() == b"old"
-    assert len(list(tmp_path.iterdir())) == 1
 
 
 @pytest.mark.parametrize("ranking", ["entry", "norm"])
@@ -119,7 +94,7 @@ def test_the_best_k_are_the_first_of_the_order(ranking, groups):
     random = np.random.default_rng(0)
     X, y = random.standard_normal((40, 30)), np.arange(40) % 3
     X[:, 20] = X[:, 4]
-    path = L20Selector(8, ranking=ranking, feature_groups=groups, include=[5]).fit(X, y).path_
+    path = L20Selector(8, solver=AHIHT(ranking=ranking), constraints=Constraints(groups=groups, include=[5])).fit(X, y).path_
     for k in range(1, path.n_selectable):
         assert path.support(k).tolist() == [j for j in path.order if path.ranking[j] <= k]
     assert path.n_ranked == path.n_units == len(np.unique(path.ranking))

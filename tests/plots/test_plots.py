@@ -15,7 +15,7 @@ from samples import SOLVERS, make_data, make_frame, make_solver
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from l20fs import L20Selector, L20SelectorCV, StabilitySelector, plots
+from l20fs import AHIHT, L20Selector, StabilitySelector, plots
 from l20fs.data import load_srbct
 from l20fs.plots import PathDisplay, ScoreCurveDisplay, SelectionHeatmapDisplay, StabilityDisplay
 from l20fs.plots.canvas import PALE
@@ -76,12 +76,11 @@ class Fitted(BaseEstimator):
 def fitted_cv(**changes):
     results = {
         "ridge": np.repeat([0.1, 10.0], 4),
-        "alpha": np.full(8, np.nan),
         "n_features": np.tile([1.0, 2.0, 3.0, 4.0], 2),
         "mean_test_score": np.array([0.5, 0.7, 0.8, 0.75, 0.6, 0.85, 0.9, 0.9]),
         "standard_error": np.linspace(0.01, 0.08, 8),
     } | changes.pop("results", {})
-    attributes = {"cv_results_": results, "ridge_": 10.0, "alpha_": None, "support_": np.array([True, True, False])}
+    attributes = {"cv_results_": results, "ridge_": 10.0, "support_": np.array([True, True, False])}
     return Fitted().fit(**(attributes | {"scoring": "balanced_accuracy"} | changes))
 
 
@@ -127,23 +126,7 @@ def planted():
     return X, y
 
 
-def test_score_curve_of_a_cross_validation_over_lambdas(planted):
-    X, y = planted
-    top = L20Selector(1).fit(X, y).path_.alphas[0]
-    alphas = [0.9 * top, 0.5 * top, 0.1 * top]
-    cv = L20SelectorCV("best", alpha=alphas, estimator="regressor").fit(X, y.astype(float))
-    display = ScoreCurveDisplay.from_estimator(cv)
-    assert display.line_.get_xdata().tolist() == alphas
-    assert list(display.chosen_.get_xdata()) == [cv.alpha_] * 2
-    assert display.best_.get_xdata() == [cv.alpha_]
-    assert display.ax_.get_ylabel() == "cross-validated R²"
-
-
 def test_score_curve_refuses_what_does_not_belong_together():
-    with pytest.raises(ValueError, match="needs either n_features or alpha"):
-        ScoreCurveDisplay(mean=[1.0], error=[1.0])
-    with pytest.raises(ValueError, match="needs either n_features or alpha"):
-        ScoreCurveDisplay(n_features=[1], alpha=[1.0], mean=[1.0], error=[1.0])
     with pytest.raises(ValueError, match="error has 1 entries for 2 points"):
         ScoreCurveDisplay(n_features=[1, 2], mean=[1.0, 1.0], error=[1.0])
     with pytest.raises(ValueError, match=r"chosen_ridge=None is none of \[1, 2\]"):
@@ -174,7 +157,7 @@ def assert_lines_are_the_path(display, path, names, selected):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_path_lines_are_the_norms_of_every_stage(solver):
     X, y = make_frame()
-    selector = L20Selector(3, solver=make_solver(solver, max_iter=5000), max_features=6).fit(X, y)
+    selector = L20Selector(3, solver=make_solver(solver, max_iter=5000), max_features_to_select=6).fit(X, y)
     display = PathDisplay.from_estimator(selector)
     assert_lines_are_the_path(display, selector.path_, X.columns, selector.support_)
     assert {label.get_text() for label in display.labels_} == set(X.columns[selector.support_])
@@ -217,7 +200,7 @@ def test_path_from_a_path_without_names_shows_the_last_lambda():
 
 def test_path_without_any_feature():
     X, y = make_data()
-    selector = L20Selector(3, alpha=1e6).fit(X, y)
+    selector = L20Selector(3, solver=AHIHT(alpha_min=1e6)).fit(X, y)
     display = PathDisplay.from_estimator(selector)
     assert display.lines_ == []
     assert "no features selected" in [text.get_text() for text in visible_texts(display)]
@@ -281,7 +264,7 @@ def test_heatmap_refuses_other_data():
 
 def test_heatmap_without_any_feature():
     X, y = make_frame()
-    selector = L20Selector(3, alpha=1e6).fit(X, y)
+    selector = L20Selector(3, solver=AHIHT(alpha_min=1e6)).fit(X, y)
     display = SelectionHeatmapDisplay.from_estimator(selector, X, y)
     assert display.means.shape == (0, 3)
     assert "no features selected" in [text.get_text() for text in visible_texts(display)]
@@ -332,7 +315,7 @@ def test_stability_of_a_real_selection():
     frame = pd.DataFrame(tumours.data[:, :300], columns=tumours.feature_names[:300])
     stable = StabilitySelector(L20Selector(10), n_resamples=10, random_state=0).fit(frame, tumours.target)
     display = StabilityDisplay.from_estimator(stable)
-    table = stable.selection_frame().head(30)
+    table = stable.to_frame().head(30)
     assert row_names(display) == table["feature"].tolist()
     assert [bar.get_width() for bar in display.bars_] == pytest.approx(table["stability"].tolist())
     assert display.errors == pytest.approx(table["standard_error"].tolist())
@@ -423,4 +406,4 @@ def test_the_examples_of_the_page_run(tmp_path, monkeypatch):
     assert {file.name for file in tmp_path.iterdir()} == {"heatmap.png", "path.png", "score.png", "stability.png"}
     table, pairs = names["table"], names["pairs"]
     genes = pairs.groupby("feature", sort=False)["substitute"].apply(list)
-    assert table["could_replace"][0].startswith(f"gene{genes.iloc[0][0] + 1:04d} (")
+    assert table["correlated_features"][0].startswith(f"gene{genes.iloc[0][0] + 1:04d} (")

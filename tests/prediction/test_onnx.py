@@ -25,7 +25,7 @@ def make_panel(n_classes=3, transform="none", labels=None):
     measured = np.expm1(np.abs(X)) if transform == "log1p" else X
     y = y if labels is None else np.array(labels)[y]
     X = np.abs(X) if transform == "log1p" else X
-    return L20Classifier(4, max_features=6).fit(X, y).to_panel(X, y, transform=transform), measured
+    return L20Classifier(4, max_features_to_select=6).fit(X, y).to_panel(X, y, transform=transform), measured
 
 
 def columns_of(panel, X, k=None):

@@ -29,9 +29,9 @@ def test_predicts_what_the_estimator_predicts_for_every_k(kind):
     panel = Panel.from_json(panel.to_json())
     assert (panel.k, panel.k_max, panel.sizes) == (4, 6, [1, 2, 3, 4, 5, 6])
     for k in panel.sizes:
-        sized, columns = model.with_size(k), columns_for(panel, X, k)
-        assert panel.features_for(k) == [f"x{j}" for j in sized.model_for(k).rows]
-        np.testing.assert_array_equal(panel.rule_for(k).weights, sized.model_for(k).weights)
+        sized, columns = model.at(k), columns_for(panel, X, k)
+        assert panel.features_for(k) == [f"x{j}" for j in sized._linear_rule().rows]
+        np.testing.assert_array_equal(panel.rule_for(k).weights, sized._linear_rule().weights)
         if kind > 0:
             np.testing.assert_allclose(panel.decision_function(columns, k), sized.decision_function(X), rtol=0, atol=1e-12)
             np.testing.assert_array_equal(panel.predict(columns, k), sized.predict(X))
@@ -74,7 +74,7 @@ def test_names_are_picked_from_any_table():
 def test_logarithms_are_taken_of_raw_values():
     _, model, X, y = fitted(3)
     raw = np.expm1(X - X.min())
-    model = L20Classifier(4, max_features=6).fit(np.log1p(raw), y)
+    model = L20Classifier(4, max_features_to_select=6).fit(np.log1p(raw), y)
     panel = model.to_panel(np.log1p(raw), y, transform="log1p")
     np.testing.assert_allclose(
         panel.decision_function(columns_for(panel, raw)), model.decision_function(np.log1p(raw)), rtol=0, atol=1e-11

@@ -10,7 +10,7 @@ import pytest
 from panel_samples import columns_for, fitted, named
 from samples import make_data
 
-from l20fs import L20Classifier, L20Regressor, Panel
+from l20fs import Constraints, L20Classifier, L20Regressor, Panel
 from l20fs.prediction.panel_file import PanelError
 
 #: Parameters of the estimators under which the sums differ.
@@ -28,12 +28,14 @@ SETTINGS = [
 def fit_on(features, X, y, kind, weight=None, **settings):
     """Fit a model to given features alone, in the units of all."""
     others = [j for j in range(X.shape[1]) if j not in features]
-    return kind(len(features), exclude=others, **settings).fit(X, y, weight)
+    return kind(len(features), constraints=Constraints(exclude=others), **settings).fit(X, y, weight)
 
 
 def assert_same_rule(panel, model):
-    order = [[f"x{j}" for j in model.model_for(model.n_features_to_select).rows].index(name) for name in panel.features]
-    rule, expected = panel.rule_for(), model.model_for(model.n_features_to_select)
+    order = [
+        [f"x{j}" for j in model.at(model.n_features_to_select)._linear_rule().rows].index(name) for name in panel.features
+    ]
+    rule, expected = panel.rule_for(), model.at(model.n_features_to_select)._linear_rule()
     np.testing.assert_allclose(rule.weights, expected.weights[order], rtol=1e-8, atol=1e-8 * np.abs(expected.weights).max())
     np.testing.assert_allclose(rule.intercept, expected.intercept, rtol=1e-8, atol=1e-8)
 
@@ -44,7 +46,7 @@ def test_the_rule_is_that_of_a_fit_to_the_same_features(settings, weighted):
     X, y = make_data(5, n_features=14, n_classes=2 if weighted else 3)
     X += 3.0 * (np.arange(14) % 3) - 1.0
     weight = np.random.default_rng(0).integers(0, 3, len(y)).astype(float) if weighted else None
-    model = L20Classifier(4, max_features=6, **settings).fit(X, y, weight)
+    model = L20Classifier(4, max_features_to_select=6, **settings).fit(X, y, weight)
     panel = Panel.from_json(model.to_panel(X, y, weight, n_substitutes=8).to_json())
     available = [f"x{j}" for j in range(14) if f"x{j}" not in panel.features[1:3]]
     adapted = panel.adapted(available)
@@ -58,7 +60,7 @@ def test_the_rule_is_that_of_a_fit_to_the_same_features(settings, weighted):
 @pytest.mark.parametrize("kind", [0, -1])
 def test_the_rule_for_numbers_is_that_of_a_fit_to_the_same_features(kind, settings):
     _, _, X, y = fitted(kind)
-    model = L20Regressor(4, max_features=6, **settings).fit(X, y)
+    model = L20Regressor(4, max_features_to_select=6, **settings).fit(X, y)
     panel = model.to_panel(X, y, n_substitutes=8)
     adapted = panel.adapted([f"x{j}" for j in range(14) if f"x{j}" != panel.features[0]])
     chosen = [int(name[1:]) for name in adapted.features]
@@ -110,10 +112,10 @@ def test_an_adapted_panel_is_a_panel():
 
 def test_a_copy_replaces_a_feature_without_a_trace():
     X, y = make_data(2)
-    best = int(L20Classifier(3).fit(X, y).order_for(1)[0])
+    best = int(L20Classifier(1).fit(X, y).get_support(indices=True)[0])
     X = np.column_stack([X, X[:, best]])
-    model = L20Classifier(3, exclude=[X.shape[1] - 1]).fit(X, y)
-    panel = model.with_size(3).to_panel(X, y)
+    model = L20Classifier(3, constraints=Constraints(exclude=[X.shape[1] - 1])).fit(X, y)
+    panel = model.at(3).to_panel(X, y)
     assert f"x{X.shape[1] - 1}" not in panel.features + panel.substitutes  # what is excluded replaces nothing
     model = L20Classifier(3).fit(X, y)
     panel = model.to_panel(X, y)

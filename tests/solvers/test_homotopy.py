@@ -26,12 +26,12 @@ def draw(seed, n_samples=20, n_features=30, n_classes=3):
     return X, np.eye(n_classes)[y]
 
 
-def ahiht(problem, n_rows=20, target=None, **options):
-    return finish(AHIHT(**options).walk(problem, n_rows, target=target))
+def ahiht(problem, n_rows=20, **options):
+    return finish(AHIHT(**options).walk(problem, n_rows))
 
 
-def hiht(problem, n_rows=20, target=None, **options):
-    return finish(HIHT(**options).walk(problem, n_rows, target=target))
+def hiht(problem, n_rows=20, **options):
+    return finish(HIHT(**options).walk(problem, n_rows))
 
 
 def quiet_hiht(*args, **kwargs):
@@ -53,7 +53,7 @@ def dense_weights(path):
 def test_both_solvers_equal_their_slow_twin(solver, max_steps, ridge, seed):
     X, Y = draw(seed)
     problem = make_problem(X, Y, ridge=ridge)
-    options = {"target": 1e-2, "alpha_start": 1.0, "rate": 0.5, "eta": 0.1}
+    options = {"alpha_min": 1e-2, "alpha_start": 1.0, "rate": 0.5, "eta": 0.1}
     if solver == "ahiht":
         path = ahiht(problem, **options)
     else:
@@ -79,7 +79,7 @@ def test_orthonormal_features_have_the_closed_form(seed, lam):
     Y = random.standard_normal((12, 3))
     products = X.T @ (Y - Y.mean(axis=0))
     expected = np.where((np.sum(products**2, axis=1) > 2 * lam)[:, None], products, 0.0)
-    path = ahiht(make_problem(X, Y), target=lam, alpha_start=lam, lipschitz_start=1.0)
+    path = ahiht(make_problem(X, Y), alpha_min=lam, alpha_start=lam, lipschitz_start=1.0)
     assert np.allclose(dense_weights(path), expected, rtol=1e-10, atol=1e-10)
     best, support = best_objective(X, Y, lam)
     assert path.objectives[-1] == pytest.approx(best, rel=1e-9)
@@ -92,7 +92,7 @@ def test_never_below_the_global_minimum(seed, lam, ridge):
     X, Y = draw(seed, n_samples=12, n_features=8)
     problem = make_problem(X, Y, ridge=ridge)
     best, _ = best_objective(X, Y, lam, mu=problem.ridge)
-    for path in (ahiht(problem, target=lam), quiet_hiht(problem, target=lam)):
+    for path in (ahiht(problem, alpha_min=lam), quiet_hiht(problem, alpha_min=lam)):
         assert path.objectives[-1] >= best * (1 - 1e-9)
 
 
@@ -102,7 +102,7 @@ def test_hiht_finds_the_global_minimum_of_an_easy_problem(seed):
     X, y, informative = make_planted(400, 10, 3, 3, noise=0.1, random_state=seed)
     Y = np.eye(3)[y]
     best, support = best_objective(X, Y, 2.0)
-    path = hiht(make_problem(X, Y), target=2.0, max_iter=5000, tol=1e-20)
+    path = hiht(make_problem(X, Y), alpha_min=2.0, max_iter=5000, tol=1e-20)
     assert 1 <= len(support) <= 3
     assert set(support) <= set(informative)
     assert path.stage_rows(-1).tolist() == list(support)
@@ -115,7 +115,7 @@ def test_hiht_ends_at_a_fixed_point(seed):
     """Conditions for every row at the last L: zero gradient inside, norm above, gradient below the threshold outside."""
     X, Y = draw(seed)
     lam = 0.05
-    path = quiet_hiht(make_problem(X, Y), target=lam, max_iter=20000, tol=1e-24)
+    path = quiet_hiht(make_problem(X, Y), alpha_min=lam, max_iter=20000, tol=1e-24)
     assume(path.converged[-1])
     (Xc, Yc), W, L = centred(X, Y), dense_weights(path), path.lipschitz[-1]
     gradient = Xc.T @ (Xc @ W - Yc)
@@ -232,7 +232,7 @@ def test_scalar_target_is_the_scalar_l0_problem():
     """With one output the rows are numbers: the step is Blumensath and Davies' thresholding of single coefficients."""
     random = np.random.default_rng(0)
     X, Y = random.standard_normal((15, 20)), random.standard_normal((15, 1))
-    path = ahiht(make_problem(X, Y), target=0.05, alpha_start=1.0, rate=0.5, eta=0.1)
+    path = ahiht(make_problem(X, Y), alpha_min=0.05, alpha_start=1.0, rate=0.5, eta=0.1)
     Xc, Yc = centred(X, Y)
     w, L = np.zeros(20), make_problem(X, Y).lipschitz_lower
     for lam in path.alphas:

@@ -43,8 +43,8 @@ def test_a_solver_of_ones_own_is_one_class():
     class Backwards(Solver):
         name = "backwards"
 
-        def walk(self, problem, n_rows, *, target=None, penalty=None, callback=None):
-            return forward(problem, n_rows + 1, target=target, penalty=penalty, callback=callback)
+        def walk(self, problem, n_rows, *, penalty=None):
+            return forward(problem, n_rows + 1, penalty=penalty)
 
     X, y = make_data()
     assert L20Selector(3, solver=Backwards()).fit(X, y).path_.n_nonzero[-1] == 4

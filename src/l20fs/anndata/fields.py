@@ -118,8 +118,6 @@ def describe(
         "intercept": selector.intercept_,
         **markers.table(),
     }
-    if selector.certify:
-        description["gap"] = selector.certificate_.gap
     if search is not None:
         description["cross_validation"] = _scores(search)
     return description

@@ -117,7 +117,7 @@ def normaliser(stored: Any, place: str = "X") -> tuple[float, Normalise]:
     (totals,) = stored_matrix(stored).images(np.ones((1, stored.shape[1])))
     if (totals < 0.0).any():
         raise ValueError(
-            f"{place} has negative values, and normalize=True is for counts. Name a layer with counts, or leave it out."
+            f"{place} has negative values, and log1p=True is for counts. Name a layer with counts, or leave it out."
         )
     median = float(np.median(totals[totals > 0.0])) if (totals > 0.0).any() else 1.0
     dtype = np.dtype(np.float64 if stored.dtype == np.float64 else np.float32)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from l20fs import L20Selector, L20SelectorCV
 from l20fs.anndata import contents, fields, matrix
@@ -17,36 +17,30 @@ from l20fs.design.large import open_large
 from l20fs.inputs.constraints import by_index
 from l20fs.inputs.devices import is_stored
 from l20fs.inputs.names import NamedColumns
+from l20fs.inputs.old_names import name_new_parameters
 from l20fs.inputs.validation import refuse_non_finite
 from l20fs.solvers import make_solver
-from l20fs.text import closest_hint, listed
+from l20fs.text import listed
 from l20fs.typing import Array
 
 if TYPE_CHECKING:
     from anndata import AnnData
 
-#: Values of ``n_genes`` that cross-validation decides.
-RULES = L20SelectorCV.size_rules
 
-#: Parameters of the cross-validation, and those that it has in common with the selector.
-OF_SEARCH = ("cv", "scoring", "sizes", "n_jobs")
-OF_BOTH = ("alpha", "ridge", "max_features", "callback")
-
-
+@name_new_parameters
 def select_genes(
     adata: AnnData,
     groupby: str,
-    *,
     n_genes: int | float | str | None = 50,
+    *,
     batch_key: str | None = None,
-    groups: str | None = None,
+    donor_key: str | None = None,
     layer: str | None = None,
     mask_var: str | Iterable[bool] | None = None,
-    normalize: bool = False,
-    allow_counts: bool = False,
+    log1p: bool = False,
     key_added: str = "l20fs",
     copy: bool = False,
-    **params: Any,
+    selector: L20Selector | L20SelectorCV | None = None,
 ) -> AnnData | None:
     """Select a few genes that distinguish groups of cells, and write them into the AnnData object.
 
@@ -56,45 +50,32 @@ def select_genes(
     Parameters
     ----------
     adata : AnnData
-        Log-normalised expression, cells in rows. A Dask array, as in an object of ``anndata.experimental.read_lazy``, is
-        never computed as a whole. From a file opened with ``backed=`` only the requested matrix is loaded, and of that only
-        the genes of ``mask_var``; where it takes more than four times scikit-learn's ``working_memory``, it is read in
-        blocks (:func:`~l20fs.open_large`).
+        Log-normalised expression, cells in rows. A Dask array is never computed as a whole. From a file opened with
+        ``backed=`` only the requested matrix is loaded, and of that only the genes of ``mask_var``; where it takes more than
+        four times scikit-learn's ``working_memory``, it is read in blocks.
     groupby : str
         Column of ``adata.obs`` with the label of each cell: categories, text or booleans. Labels are compared as text.
     n_genes : int, float, {"auto", "best"} or None, default=50
-        Number of genes to select, or a share of them. ``"best"``: the number with the lowest error in cross-validation;
-        ``"auto"``: the smallest number whose error is near it, see :class:`~l20fs.L20SelectorCV`. Others are those of
-        ``n_features_to_select`` of :class:`~l20fs.L20Selector`.
+        Number of genes, or a share of them; a word: by cross-validation, see :class:`~l20fs.L20SelectorCV`.
     batch_key : str, optional
-        Column of ``adata.obs`` with the batch of each cell. The mean of each batch is subtracted from every gene, which is
-        the same as an intercept for each batch: types are compared within batches only, and genes that distinguish types
-        through the batch are of no use. A sparse matrix is centred a few cells at a time; cross-validation, ``certify``,
-        ``loss="l21"`` and ``feature_groups`` need a dense copy.
-    groups : str, optional
-        Column of ``adata.obs``, such as the donor, of which all cells are on one side of each split of the cross-validation
-        for ``n_genes="auto"`` or ``"best"``.
+        Column of ``adata.obs`` with the batch of each cell, whose mean is subtracted from every gene: types are compared
+        within batches only. Cross-validation, ``loss="l21"`` and groups of genes need a dense copy for that.
+    donor_key : str, optional
+        Column of ``adata.obs``, such as the donor, of which all cells are on one side of each split of a cross-validation.
     layer : str, optional
         Layer to read instead of ``adata.X``.
     mask_var : str or array of bool, optional
         Genes that may be selected: a column of ``adata.var``, for example ``"highly_variable"``, or a mask.
-    normalize : bool, default=False
-        Whether to scale the counts of each cell to the median total of all cells and take log1p, for this selection only, as
-        ``sc.pp.normalize_total`` and ``sc.pp.log1p`` do. Raw counts without it (whole numbers from 0, some above 1) give a
-        warning.
-    allow_counts : bool, default=False
-        Whether raw counts are meant as they are, without a warning.
+    log1p : bool, default=False
+        Whether to scale the counts of each cell to the median total of all cells and take log1p, for this selection only.
+        Raw counts without it (whole numbers from 0, some above 1) give a warning.
     key_added : str, default="l20fs"
         Key of the results. Results of an earlier call under this key are replaced; anything else is not overwritten.
     copy : bool, default=False
         Whether to write to a copy of ``adata`` and return it.
-    **params
-        Other parameters of :class:`~l20fs.L20Selector`, and ``cv``, ``scoring``, ``sizes`` and ``n_jobs`` of
-        :class:`~l20fs.L20SelectorCV` for a number by cross-validation. A dict of ``class_weight`` has a weight per label.
-        ``include``, ``exclude``, ``penalty_factor``, ``feature_groups`` and ``constraints`` take names of genes; indices,
-        masks and arrays
-        refer to all genes of ``adata``, also with ``mask_var``. A gene outside ``mask_var`` cannot be included, and need not
-        be excluded.
+    selector : L20Selector, L20SelectorCV or None, default=None
+        All other settings; its number of features is ``n_genes``. Genes in ``constraints`` are given by name, or by index
+        among all genes of ``adata``; one outside ``mask_var`` cannot be included.
 
     Returns
     -------
@@ -110,21 +91,17 @@ def select_genes(
         ``.var[key_added + "_class"]`` : category
             Label in which the mean of a selected gene is highest, with ``batch_key`` without the batches; NaN for others.
         ``.varm[key_added]`` : array of shape (n_vars, n_classes)
-            Weights of the selected genes in units of the matrix; 0 elsewhere. An array and not a DataFrame, since names of
-            cell types such as ``"B/T doublet"`` are not valid column names in an h5ad file.
+            Weights of the selected genes in units of the matrix; 0 elsewhere.
         ``.uns[key_added]`` : dict
-            ``classes`` (the columns of ``.varm``), ``intercept``, ``params`` and ``version``, ``gap`` with ``certify=True``,
-            and ``cross_validation`` with the scores where it chose the number, among them ``corrected_score``, which is
-            without the optimism of the choice. ``names``, ``scores`` and ``logfoldchanges`` are those that scanpy reads
-            (``sc.get.rank_genes_groups_df(adata, None, key="l20fs")`` and ``sc.pl.rank_genes_groups_dotplot``); there are no
-            p-values, ``pvals`` are NaN. Of ``ridge`` and ``scale`` it holds what was used. Parameters that an h5ad file
-            cannot hold (None, functions) are left out; a ``class_weight`` by label is an array in the order of ``classes``.
+            ``classes`` (the columns of ``.varm``), ``intercept``, ``params``, ``version``, and ``cross_validation`` with the
+            scores where it chose the number. ``names``, ``scores`` and ``logfoldchanges`` are those that scanpy reads
+            (``sc.get.rank_genes_groups_df(adata, None, key="l20fs")``); there are no p-values, ``pvals`` are NaN.
+            Parameters that an h5ad file cannot hold (None, objects) are left out.
 
     Notes
     -----
     :func:`get_df` has the selected genes as a table. A view becomes an actual AnnData object when the results are written,
-    as in scanpy. With a file opened with ``backed="r"`` the results are in memory only: ``adata.write_h5ad(other_file)``
-    saves them.
+    as in scanpy. With a file opened with ``backed="r"`` the results are in memory only.
 
     Examples
     --------
@@ -141,83 +118,78 @@ def select_genes(
     """
     contents.refuse_other_objects(adata, copy)
     contents.refuse_taken_key(adata, key_added)
-    _refuse_odd_arguments(n_genes, groups, params)
     place, stored = contents.stored_matrix(adata, layer)
     labels = contents.labels_of(adata, groupby)
-    batches, donors = contents.groups_of(adata, "batch_key", batch_key), contents.groups_of(adata, "groups", groups)
+    batches, donors = contents.groups_of(adata, "batch_key", batch_key), contents.groups_of(adata, "donor_key", donor_key)
     candidates = contents.candidates_of(adata, mask_var)
     genes = adata.var_names.to_numpy(dtype=object)
-    asked = by_index(_make_selector(n_genes, params), genes)
-    selector = _restricted(asked, genes, candidates)
+    asked, search = _asked(n_genes, selector, donor_key, genes)
+    template = _restricted(asked, genes, candidates)
 
-    X, target_sum, is_log = _expression(place, stored, candidates, normalize, allow_counts)
+    X, target_sum, is_log = _expression(place, stored, candidates, log1p)
     if sp.issparse(X) or isinstance(X, np.ndarray):  # in blocks, the first pass of the selector finds them
-        refuse_non_finite(X, genes[candidates], type(selector).__name__)
+        refuse_non_finite(X, genes[candidates], type(template).__name__)
     centring = None if batches is None else _Batches(X, labels, batches)
     fitted = NamedColumns(X if centring is None else centring.apply(X), genes[candidates])
-    search = _search(n_genes, selector, params, fitted, labels, donors) if n_genes in RULES else None
-    selector.fit(fitted, labels)
-    markers = _markers(X, selector, labels, centring, is_log=is_log)
+    if search is not None:
+        if donors is not None and search.cv is None and len(np.unique(donors)) < 2:
+            raise ValueError(f"donor_key has one entry only, {donors[0]!r}. Cross-validation by donors needs two or more.")
+        search.set_params(selector=template).fit(fitted, labels, groups=donors)
+        own = search.model_.get_params(deep=False)
+        template.set_params(**{name: own[name] for name in ("n_features_to_select", "max_features_to_select", "ridge")})
+    template.fit(fitted, labels)
+    markers = _markers(X, template, labels, centring, is_log=is_log)
     markers.warn_of_missing()
 
     read: dict[str, Any] = {"groupby": groupby, "layer": layer, "mask_var": mask_var if isinstance(mask_var, str) else None}
-    read |= {"batch_key": batch_key, "groups": groups, "normalize": normalize, "target_sum": target_sum}
-    description = fields.describe(selector, read | _params(asked, genes) | {"n_genes": n_genes}, markers, search)
+    read |= {"batch_key": batch_key, "donor_key": donor_key, "log1p": log1p, "target_sum": target_sum, "n_genes": n_genes}
+    description = fields.describe(template, _params(asked, genes) | read, markers, search)
     written = adata.copy() if copy else adata
-    fields.write(written, key_added, selector, candidates, markers, description)
+    fields.write(written, key_added, template, candidates, markers, description)
     return written if copy else None
 
 
-def _refuse_odd_arguments(n_genes: Any, groups: str | None, params: dict[str, Any]) -> None:
-    """Raise an error for arguments that do not exist, or have no meaning for this number of genes."""
-    if "n_features_to_select" in params:
-        raise TypeError("n_features_to_select is called n_genes here. Use n_genes.")
-    of_selector = set(L20Selector().get_params(deep=False)) - {"n_features_to_select"}
-    known = [*inspect.signature(select_genes).parameters, *sorted(of_selector), *OF_SEARCH]
-    for name in params:
-        if name.split("__")[0] not in known:
-            raise TypeError(f"select_genes() has no argument {name!r}. {closest_hint(name, known)}")
-    if isinstance(n_genes, str) and n_genes not in RULES:
-        raise ValueError(f"n_genes={n_genes!r} is not valid. Use a whole number from 1, a share, 'auto' or 'best'.")
-    idle = [name for name in OF_SEARCH if name in params] + (["groups"] if groups is not None else [])
-    if idle and n_genes not in RULES:
-        raise TypeError(
-            f"{idle[0]} is for cross-validation, and n_genes={n_genes!r} has none. Use n_genes='auto' or 'best'."
-        )
+def _asked(n_genes: Any, selector: Any, donor_key: str | None, genes: Array) -> tuple[L20Selector, L20SelectorCV | None]:
+    """Return the unfitted selector, with genes by index among all, and the search for the number where there is one."""
+    if not isinstance(selector, L20Selector | L20SelectorCV | None):
+        raise TypeError(f"selector={selector!r} is no L20Selector or L20SelectorCV. Use one of these, or None.")
+    search = clone(selector) if isinstance(selector, L20SelectorCV) else None
+    own = selector.selector if isinstance(selector, L20SelectorCV) else selector
+    asked = L20Selector() if own is None else by_index(clone(own), genes)
+    if isinstance(asked.class_weight, dict):
+        asked.class_weight = {str(label): weight for label, weight in asked.class_weight.items()}
+    if isinstance(n_genes, str):
+        search = L20SelectorCV() if search is None else search
+    if search is not None:
+        search.set_params(n_features_to_select=n_genes)
+        return asked, search
+    if donor_key is not None:
+        raise TypeError(f"donor_key is for cross-validation, and n_genes={n_genes!r} has none. Use n_genes='auto'.")
+    return asked.set_params(n_features_to_select=n_genes), None
 
 
-def _make_selector(n_genes: Any, params: dict[str, Any]) -> L20Selector:
-    selector = L20Selector(*([] if n_genes in RULES else [n_genes]))
-    selector.set_params(**{name: value for name, value in params.items() if name not in OF_SEARCH})
-    if isinstance(selector.class_weight, dict):
-        selector.class_weight = {str(label): weight for label, weight in selector.class_weight.items()}
-    return selector
-
-
-def _expression(
-    place: str, stored: Any, candidates: Array, normalize: bool, allow_counts: bool
-) -> tuple[Any, float | None, bool]:
+def _expression(place: str, stored: Any, candidates: Array, log1p: bool) -> tuple[Any, float | None, bool]:
     """Return the matrix of the candidate genes, the total that counts were scaled to, and whether it holds logarithms."""
     largest = matrix.largest_count(stored)
     stored = open_large(stored) if is_stored(stored) and matrix.is_large(stored) else stored
-    if normalize:  # the total of a cell is one of all genes
+    if log1p:  # the total of a cell is one of all genes
         stored = matrix.load(stored, np.ones_like(candidates))
-    target_sum, change = matrix.normaliser(stored, place) if normalize else (None, None)
+    target_sum, change = matrix.normaliser(stored, place) if log1p else (None, None)
     X = matrix.load(stored, candidates)
-    if normalize and largest is None:
-        _warn(f"{place} does not hold raw counts, since it has fractions; normalize=True takes its logarithm all the same.")
-    elif largest is not None and largest > 1.0 and not (normalize or allow_counts):
+    if log1p and largest is None:
+        _warn(f"{place} does not hold raw counts, since it has fractions; log1p=True takes its logarithm all the same.")
+    elif largest is not None and largest > 1.0 and not log1p:
         _warn(
             f"{place} looks like raw counts (whole numbers from 0 to {largest:g}), which depend on the depth of each cell. "
-            "Use normalize=True, name a normalised layer, or pass allow_counts=True if they are meant."
+            "Use log1p=True, or name a normalised layer."
         )
     if change is not None:
         X = matrix.changed(X, change, change.dtype, is_sparse=matrix.is_sparse_matrix(X))
-    return X, target_sum, normalize or largest is None
+    return X, target_sum, log1p or largest is None
 
 
 def _warn(text: str) -> None:
-    warnings.warn(text, UserWarning, stacklevel=4)
+    warnings.warn(text, UserWarning, stacklevel=5)
 
 
 class _Batches:
@@ -252,23 +224,6 @@ class _Batches:
         return np.asarray(shares @ self.centre.means[:, genes])
 
 
-def _search(
-    n_genes: Any, selector: L20Selector, params: dict[str, Any], X: NamedColumns, labels: Array, donors: Array | None
-) -> L20SelectorCV:
-    """Choose the number of genes by cross-validation, and set it in the selector."""
-    template = L20Selector(**selector.get_params(deep=False))
-    template.set_params(callback=None, certify=False)
-    search = L20SelectorCV(n_genes, selector=template)
-    search.set_params(**{name: params[name] for name in (*OF_SEARCH, *OF_BOTH) if name in params})
-    if donors is not None and search.cv is None and len(np.unique(donors)) < 2:
-        raise ValueError(f"groups has one entry only, {donors[0]!r}. Cross-validation by groups needs two or more.")
-    search.fit(X, labels, groups=donors)
-    model = search.model_
-    selector.set_params(n_features_to_select=model.n_features_to_select, max_features=model.max_features)
-    selector.set_params(ridge=model.ridge, alpha=model.alpha, callback=None)
-    return search
-
-
 def _markers(X: Any, selector: L20Selector, labels: Array, batches: _Batches | None, *, is_log: bool) -> Markers:
     """Assign the selected genes, best first, to the classes in which they are highest."""
     chosen = np.flatnonzero(selector.support_)
@@ -282,41 +237,30 @@ def _markers(X: Any, selector: L20Selector, labels: Array, batches: _Batches | N
 
 
 def _restricted(asked: L20Selector, genes: Array, candidates: Array) -> L20Selector:
-    """Return the selector for the candidate genes, from one whose parameters refer to all genes by index."""
-    selector = L20Selector(**asked.get_params(deep=False))  # no clone: a callback must stay the same object
-    if candidates.all():
+    """Return the selector for the candidate genes, from one whose constraints refer to all genes by index."""
+    selector = clone(asked)
+    if asked.constraints is None or candidates.all():
         return selector
-    place = {int(gene): position for position, gene in enumerate(np.flatnonzero(candidates))}
-    if asked.include is not None:
-        selector.include = _places(genes, place, asked.include)
-    if asked.exclude is not None:
-        selector.exclude = [place[gene] for gene in asked.exclude if gene in place]
-    if asked.feature_groups is not None:
-        selector.feature_groups = asked.feature_groups[candidates]
-    if asked.penalty_factor is not None:
-        _places(genes, place, np.flatnonzero(asked.penalty_factor == 0.0).tolist())
-        selector.penalty_factor = asked.penalty_factor[candidates]
-    if asked.constraints is not None:
-        selector.constraints = asked.constraints.placed(np.flatnonzero(candidates))
-    return selector
-
-
-def _places(genes: Array, place: dict[int, int], included: list[int]) -> list[int]:
-    """Return the positions of the included genes among the candidates."""
-    outside = [genes[gene] for gene in included if gene not in place]
+    outside = [genes[gene] for gene in asked.constraints.included() if not candidates[gene]]
     if outside:
         raise ValueError(
-            f"{len(outside)} of the included genes are outside mask_var: {listed(outside)}. Add them to the mask, or leave "
-            "them out."
+            f"{len(outside)} of the included genes are outside mask_var: {listed(outside)}. Add them to the mask, or do not "
+            "include them."
         )
-    return [place[gene] for gene in included]
+    return selector.set_params(constraints=asked.constraints.placed(np.flatnonzero(candidates)))
+
+
+def _has_groups(selector: L20Selector) -> bool:
+    return selector.constraints is not None and selector.constraints.groups is not None
 
 
 def _params(asked: L20Selector, genes: Array) -> dict[str, Any]:
-    """Return the parameters of a selector, with ``include`` and ``exclude`` as names of genes."""
-    params = asked.get_params()
-    params = {"n_genes": params.pop("n_features_to_select"), **params, "solver": make_solver(asked.solver).name}
-    params |= {name: genes[params[name]] for name in ("include", "exclude") if params[name] is not None}
+    """Return the parameters of a selector, its constraints as a sentence and names of genes."""
+    params = {name: value for name, value in asked.get_params().items() if not name.startswith("constraints__")}
+    del params["n_features_to_select"]
+    params["solver"] = make_solver(asked.solver).name
     if asked.constraints is not None:
-        params["constraints"] = asked.constraints.sentence()
+        own = asked.constraints
+        params["constraints"] = own.sentence() or None
+        params |= {name: genes[getattr(own, name)] for name in ("include", "exclude") if getattr(own, name) is not None}
     return params

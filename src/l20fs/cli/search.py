@@ -52,10 +52,13 @@ def make_search(
     known = set(samples.feature_names)
     costs = None if limits.costs is None else _known("costs", dict(_costs(limits.costs)), known)
     constraints = Constraints(
+        include=include,
+        exclude=exclude,
+        groups=None if limits.groups is None else _groups(limits.groups),
+        costs=costs,
         min_per_class=limits.min_per_class,
         max_per_class=limits.max_per_class,
         budget=limits.budget,
-        costs=costs if limits.budget is not None else None,
         sets=None if limits.sets is None else {name: list(_known("sets", rows, known)) for name, rows in _sets(limits.sets)},
         exclusive=None if limits.exclusive is None else [row for _, row in _rows(limits.exclusive, "features")],
     )
@@ -65,17 +68,13 @@ def make_search(
         scale=model.scale,
         class_weight=None if model.class_weight == "none" else model.class_weight,
         task=samples.task,
-        include=include,
-        exclude=exclude,
-        penalty_factor=costs if limits.budget is None else None,
-        feature_groups=None if limits.groups is None else _groups(limits.groups),
-        constraints=None if constraints.are_empty else constraints,
+        constraints=None if constraints == Constraints() else constraints,
     )
     search = settings.search
     return L20SelectorCV(
         k,
         selector=selector,
-        max_features=search.max_features,
+        sizes=None if search.max_features is None else range(1, search.max_features + 1),
         scoring=scoring,
         preprocess=None if samples.preprocess is None else NamedImputer(samples.preprocess, samples.feature_names),
         random_state=settings.search.seed,

@@ -50,18 +50,18 @@ class Method:
     def fits(self, *, for_labels: bool) -> bool:
         """Return whether the method can use labels, or numbers."""
         selector = self.selector()
-        return for_labels or not (selector.about.supervised and selector.needs_labels) or selector.takes_numbers
+        return for_labels or not (selector.about.supervised and selector._needs_labels) or selector._takes_numbers
 
 
 #: The method of the paper with the constants of its authors.
-_PAPER = {"ridge": 0.0, "scale": "none", "class_weight": None, "ranking": "norm"}
-_PAPER["solver"] = AHIHT(alpha_start=0.4, rate=0.4, eta=0.1)
+_PAPER: dict[str, Any] = {"ridge": 0.0, "scale": "none", "class_weight": None}
+_PAPER["solver"] = AHIHT(alpha_start=0.4, alpha_min=1e-4, rate=0.4, eta=0.1, ranking="norm")
 _STRENGTHS = [1e-5, 1e-3, 1e-1, 1e1, 1e3, 1e5]
 
 #: Methods that have a setting to choose; any other method of the package runs with its defaults.
 TUNED = (
     Method("L20Selector", grid={"ridge": ["auto", 1.0, 10.0]}),
-    Method("l2,0-FS", params=_PAPER, grid={"alpha": [1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0]}),
+    Method("l2,0-FS", params=_PAPER, grid={"solver__alpha_min": [1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0]}),
     Method("RFS", "RFS", grid={"gamma": _STRENGTHS}),
     Method("RLSR", "RLSR", grid={"gamma": _STRENGTHS}),
     Method("mRMR", "MRMR"),

@@ -18,12 +18,14 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from l20fs.defaults import DEFAULT_N_FEATURES
 from l20fs.design import Part
 from l20fs.estimators.frames import checked_array, is_lazy, opened, without_frame
 from l20fs.inputs.devices import Place, is_device_array
 from l20fs.inputs.frames import collected, is_dask_frame, names_of_columns
 from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.nuisances import with_nuisances
+from l20fs.inputs.old_names import NEW_NAMES, hint_for
 from l20fs.inputs.targets import Targets, encode_targets, warn_of_numbers, with_weights
 from l20fs.inputs.validation import (
     refuse_foreign_array,
@@ -52,8 +54,8 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     """Base of all selectors: validate, learn, and answer for any number of features.
 
     A subclass stores its parameters in ``__init__``, among them ``n_features_to_select``, describes itself in ``about`` and
-    implements :meth:`_learn`. The number of features is applied when the answer is read (:meth:`support_for`), so that
-    changing it needs no second fit. Reading changes nothing.
+    implements :meth:`_learn`. The number of features is applied when the answer is read, so that another one (:meth:`at`)
+    needs no second fit. Reading changes nothing.
 
     Attributes
     ----------
@@ -62,32 +64,32 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     ranking_ : array of shape (n_features,)
         1 is best.
     support_ : array of shape (n_features,)
-        Mask of the selected features, for the present ``n_features_to_select``.
+        Mask of the selected features.
     classes_ : array of shape (n_classes,)
         The labels in sorted order, if y holds labels.
     """
 
     about: ClassVar[About]
     #: Whether y must hold one label per sample; otherwise indicators and numbers will do.
-    needs_labels: ClassVar[bool] = True
-    #: Whether y may hold one number per sample instead of labels, where ``needs_labels``.
-    takes_numbers: ClassVar[bool] = False
+    _needs_labels: ClassVar[bool] = True
+    #: Whether y may hold one number per sample instead of labels, where ``_needs_labels``.
+    _takes_numbers: ClassVar[bool] = False
     #: Whether NaN in X, in memory, is a missing value that the method leaves out.
-    takes_missing: ClassVar[bool] = False
+    _takes_missing: ClassVar[bool] = False
     #: Whether ``n_features_to_select=None`` means something.
-    allows_none: ClassVar[bool] = False
+    _allows_none: ClassVar[bool] = False
     #: Words that ``n_features_to_select`` may be.
-    size_rules: ClassVar[tuple[str, ...]] = ()
+    _size_rules: ClassVar[tuple[str, ...]] = ()
     #: Whether a sparse X is taken as it is.
-    takes_sparse: ClassVar[bool] = False
+    _takes_sparse: ClassVar[bool] = False
     #: Whether an X of torch or CuPy is taken where it is.
-    takes_device_arrays: ClassVar[bool] = False
+    _takes_device_arrays: ClassVar[bool] = False
     #: Whether X may be read in blocks: a Dask array, or a file larger than memory.
-    takes_blocks: ClassVar[bool] = False
+    _takes_blocks: ClassVar[bool] = False
     #: Whether X may be a part of samples that several fits share (:mod:`l20fs.design.samples`).
-    takes_parts: ClassVar[bool] = False
+    _takes_parts: ClassVar[bool] = False
     #: Whether values of any size are fine, as they are where only their order or bins count.
-    takes_any_size: ClassVar[bool] = False
+    _takes_any_size: ClassVar[bool] = False
     #: Whether the mean of numeric targets needs no explanation; a parameter of some selectors.
     fit_intercept: bool = True
     #: What y stands for; a parameter of some selectors.
@@ -138,7 +140,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         try:
             for name in [name for name in before if name.endswith("_")]:
                 delattr(self, name)
-            self.check_parameters()
+            self._check_all_parameters()
             yield
         except BaseException:
             # A failed or interrupted fit leaves the estimator as it was: unfitted, or with its former fit whole.
@@ -157,7 +159,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
         """Set everything that is learned from validated data; X must not be changed."""
 
-    def check_parameters(self) -> None:
+    def _check_all_parameters(self) -> None:
         """Refuse parameters that make no sense, as ``fit`` does before it looks at any data."""
         self._check_size(self.n_features_to_select)
         self._check_parameters()
@@ -166,7 +168,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         """Raise an error for invalid parameters, before anything is computed."""
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Targets]:
-        if self.takes_device_arrays and is_device_array(X):
+        if self._takes_device_arrays and is_device_array(X):
             X, y = validate_device_input(self, X, y)
             return X, self._encode(y)
         X, y = validate_input(
@@ -174,9 +176,9 @@ class BaseSelector(SelectorMixin, BaseEstimator):
             X,
             y if self.about.supervised else None,
             supervised=self.about.supervised,
-            accept_sparse=self.takes_sparse,
-            dtypes=[np.float64, np.float32] if self.takes_sparse else [np.float64],
-            allow_missing=self.takes_missing,
+            accept_sparse=self._takes_sparse,
+            dtypes=[np.float64, np.float32] if self._takes_sparse else [np.float64],
+            allow_missing=self._takes_missing,
         )
         if not self.about.supervised:
             return X, Targets(np.empty((X.shape[0], 0)), None, None)
@@ -201,23 +203,23 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         return X, self._encode(np.asarray(y))
 
     def _encode(self, y: Array) -> Targets:
-        is_for_labels = self.needs_labels and not self.takes_numbers
+        is_for_labels = self._needs_labels and not self._takes_numbers
         task = "auto" if is_for_labels else self.task
         targets = encode_targets(y, task, fit_intercept=self.fit_intercept, needs_labels=is_for_labels)
-        if self.needs_labels and targets.codes is None:
+        if self._needs_labels and targets.codes is None:
             self._refuse_unless_numbers(y, targets)
-        elif self.takes_numbers and task == "auto":
+        elif self._takes_numbers and task == "auto":
             warn_of_numbers(y, targets)
         return targets
 
     def _refuse_unless_numbers(self, y: Array, targets: Targets) -> None:
         """Refuse targets that are not one label per sample, except for one number per sample where the method takes them."""
-        if self.takes_numbers and targets.classes is None and targets.Y.shape[1] == 1:
+        if self._takes_numbers and targets.classes is None and targets.Y.shape[1] == 1:
             return
-        if not self.takes_numbers:
+        if not self._takes_numbers:
             with np.errstate(invalid="ignore"):  # of large numbers
                 check_classification_targets(y)
-        what = "class label or number" if self.takes_numbers else "class label"
+        what = "class label or number" if self._takes_numbers else "class label"
         raise ValueError(f"{type(self).__name__} needs one {what} per sample; y has several columns.")
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
@@ -252,11 +254,11 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         array, DataFrame or sparse matrix of shape (n_samples, n_selected)
             Columns of the selected features, in the order of X.
         """
-        if self.takes_device_arrays and is_device_array(X):
+        if self._takes_device_arrays and is_device_array(X):
             return self._transform_there(X)
         check_is_fitted(self)
         X = without_frame(self, X)
-        if self.takes_blocks and is_lazy(X):
+        if self._takes_blocks and is_lazy(X):
             refuse_other_width(self, X)
             return opened(X)[:, self._chosen()]
         refuse_foreign_array(X, "X")
@@ -295,7 +297,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         array or sparse matrix of shape (n_samples, n_features)
             The same columns at their places, zeros elsewhere.
         """
-        if self.takes_device_arrays and is_device_array(X):
+        if self._takes_device_arrays and is_device_array(X):
             return self._inverse_there(X)
         user = f"{type(self).__name__}.inverse_transform"
         refuse_foreign_array(X, "X", user)
@@ -315,8 +317,8 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         empty = place.xp.zeros((X.shape[0], 1), dtype=X.dtype, device=place.device)
         return place.xp.take(place.xp.concat([X, empty], axis=1), place.send(source), axis=1)
 
-    def support_for(self, k: Size) -> Array:
-        """Return the mask of the features that are selected for ``k``.
+    def at(self, k: Size) -> Self:
+        """Return this fitted selector with another number of features.
 
         Parameters
         ----------
@@ -325,28 +327,28 @@ class BaseSelector(SelectorMixin, BaseEstimator):
 
         Returns
         -------
-        array of shape (n_features,)
-            Mask of the selected features.
+        estimator
+            A copy that shares all arrays; this one stays as it is.
         """
         check_is_fitted(self)
+        self._check_size(k)
+        other = copy.copy(self)
+        other.n_features_to_select = k
+        return other
+
+    def _support(self) -> Array:
+        """Return the mask of the selected features."""
+        check_is_fitted(self)
+        k = self.n_features_to_select
         self._check_size(k)
         self._warn_if_beyond(k)
         return self._select(k)
 
-    def order_for(self, k: Size) -> Array:
-        """Return the indices of the features that are selected for ``k``, best first.
-
-        Parameters
-        ----------
-        k : int, float, str or None
-            Any value that ``n_features_to_select`` takes.
-
-        Returns
-        -------
-        array of shape (n_selected,)
-            Indices, the best feature first.
-        """
-        return self._best_first(self.support_for(k), k)
+    def _order_for(self, k: Size) -> Array:
+        """Return the indices of the features that are selected for ``k``, best first."""
+        check_is_fitted(self)
+        self._check_size(k)
+        return self._best_first(self._select(k), k)
 
     def _best_first(self, mask: Array, k: Size) -> Array:
         """Return the indices of the features of a mask for ``k``, best first."""
@@ -355,11 +357,11 @@ class BaseSelector(SelectorMixin, BaseEstimator):
 
     @property
     def support_(self) -> Array:
-        """Mask of the selected features, for the present ``n_features_to_select``."""
-        return self.support_for(self.n_features_to_select)
+        """Mask of the selected features."""
+        return self._support()
 
     def _get_support_mask(self) -> Array:
-        return self.support_for(self.n_features_to_select)
+        return self._support()
 
     def _warn_if_beyond(self, k: Size) -> None:
         """Warn of a valid ``k`` for which another fit would select other features."""
@@ -374,23 +376,6 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         """Return the ranks and scores from which ``k`` features are taken; as a rule they are the same for all."""
         return self.ranking_, self.scores_
 
-    def with_size(self, k: Size) -> Self:
-        """Return this fitted selector with ``n_features_to_select=k``.
-
-        Parameters
-        ----------
-        k : int, float, str or None
-            Any value that ``n_features_to_select`` takes.
-
-        Returns
-        -------
-        estimator
-            A shallow copy that shares all arrays; this one stays as it is.
-        """
-        other = copy.copy(self)
-        other.n_features_to_select = k
-        return other
-
     def _n_wanted(self, k: Size, n_features: int) -> int:
         """Return the number of features that ``k`` means for data with ``n_features``, unclipped."""
         assert isinstance(k, numbers.Real), "a selector that takes None or a word decides itself what it means"
@@ -400,7 +385,8 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         """Warn if fewer features than requested can be selected."""
         n_units, n_selectable = self._count_units()
         k = n_selectable if self.n_features_to_select is None else self._n_wanted(self.n_features_to_select, n_units)
-        if k > n_selectable:
+        is_default = self.n_features_to_select == DEFAULT_N_FEATURES and k > n_units  # which no user asked for
+        if k > n_selectable and not is_default:
             warnings.warn(f"n_features_to_select={k}{self._shortage(k, n_units, n_selectable)}", UserWarning, stacklevel=3)
 
     def _count_units(self) -> tuple[int, int]:
@@ -414,9 +400,28 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         do = "vary" if self.fit_intercept else "are not zero"
         return f", but only {n_selectable} of {n_units} features {do}; these are returned."
 
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, as in scikit-learn.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters by name, those of a parameter as ``parameter__name``.
+
+        Returns
+        -------
+        self
+            The selector.
+        """
+        known = self._get_param_names()
+        for name in params:
+            if name.partition("__")[0] not in known and name in NEW_NAMES:
+                raise ValueError(f"{type(self).__name__} has no parameter {name!r}. {hint_for(name, known)}")
+        return super().set_params(**params)
+
     def _check_size(self, k: Any) -> None:
         """Refuse what ``n_features_to_select`` cannot be."""
-        if (k is None and self.allows_none) or (isinstance(k, str) and k in self.size_rules):
+        if (k is None and self._allows_none) or (isinstance(k, str) and k in self._size_rules):
             return
         is_whole = isinstance(k, numbers.Integral)
         is_count = is_whole and not isinstance(k, bool | np.bool_) and k >= 1
@@ -424,7 +429,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         if not (is_count or is_share):
             raise ValueError(
                 f"n_features_to_select={k!r} is not valid. Use a whole number from 1, or a share of the features above "
-                f"0.0 and up to 1.0{''.join(f', or {rule!r}' for rule in self.size_rules)}."
+                f"0.0 and up to 1.0{''.join(f', or {rule!r}' for rule in self._size_rules)}."
             )
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -432,12 +437,12 @@ class BaseSelector(SelectorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.takes_sparse
-        tags.input_tags.allow_nan = self.takes_missing
-        tags.array_api_support = self.takes_device_arrays
+        tags.input_tags.sparse = self._takes_sparse
+        tags.input_tags.allow_nan = self._takes_missing
+        tags.array_api_support = self._takes_device_arrays
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]  # columns are taken, not computed
         tags.target_tags.required = self.about.supervised
-        tags.target_tags.multi_output = self.about.supervised and not self.needs_labels
+        tags.target_tags.multi_output = self.about.supervised and not self._needs_labels
         return tags
 
 

@@ -28,7 +28,7 @@ def without_frame(estimator: Any, X: Any) -> Any:
     A Dask data frame becomes a Dask array where the estimator takes that, after a check of its names.
     """
     X = collected(X)
-    if not (estimator.takes_blocks and is_dask_frame(X)):
+    if not (estimator._takes_blocks and is_dask_frame(X)):
         return X
     import pandas as pd  # comes with the data frames of Dask
 

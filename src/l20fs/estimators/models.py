@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -14,7 +13,6 @@ from sklearn.utils.validation import check_array, validate_data
 from l20fs.defaults import (
     DEFAULT_CLASS_WEIGHT,
     DEFAULT_N_FEATURES,
-    DEFAULT_RANKING,
     DEFAULT_RIDGE,
     DEFAULT_SCALE,
     DEFAULT_SOLVER,
@@ -24,17 +22,17 @@ from l20fs.estimators.calibration import folded_calibrations
 from l20fs.estimators.frames import is_lazy, opened, without_frame
 from l20fs.estimators.predictor import Predictor, Scored, beside
 from l20fs.estimators.selector import L20Selector, Loss
+from l20fs.inputs.constraints import Constraints
 from l20fs.inputs.devices import Place, as_numpy, is_device_array
-from l20fs.inputs.panel_constraints import Constraints
+from l20fs.inputs.old_names import name_new_parameters
 from l20fs.inputs.targets import Targets, numeric_targets
 from l20fs.inputs.validation import refuse_foreign_array, refuse_odd_tensor, refuse_other_width
 from l20fs.objective.class_scatter import class_scatter
 from l20fs.objective.problem import Problem
-from l20fs.objective.stage import Stage
 from l20fs.prediction.calibration import Calibration, Calibrations
 from l20fs.prediction.linear_rule import decide
 from l20fs.solvers import Solver
-from l20fs.typing import Array, Ranking, Size, Task
+from l20fs.typing import Array, Task
 
 
 class _Model(Predictor, L20Selector):
@@ -45,7 +43,7 @@ class _Model(Predictor, L20Selector):
 
     def _apply(self, X: Any) -> Any:
         """Return the values of the rule at the samples, (n_samples, n_targets), where X is."""
-        rule = self.model_for(self.n_features_to_select)
+        rule = self._linear_rule()
         if not is_device_array(X):
             return rule.apply(self._columns(X, rule.rows))
         place, columns = Place(X), self._columns_there(X, rule.rows)
@@ -76,36 +74,18 @@ class _Model(Predictor, L20Selector):
         refuse_other_width(self, X)
         return check_array(opened(X)[:, rows].compute(), ensure_min_features=0, **kinds)
 
-    def _panel_source(self, X: Any) -> tuple[Any, Callable[[Array], Targets], Any, dict[str, Any]]:
-        return self, self._encode, X, {}
-
-    def coef_for(self, k: Size) -> Array:
-        """Return the weights of :meth:`model_for`.
-
-        Parameters
-        ----------
-        k : int, float or None
-            Any value that ``n_features_to_select`` takes.
-
-        Returns
-        -------
-        array of the shape of ``coef_``
-            Weights in units of X; zero for features that are not selected.
-        """
-        rule = self.model_for(k)
+    @property
+    def coef_(self) -> Array:
+        """Weights of the rule in units of X; zero for features that are not selected."""
+        rule = self._linear_rule()
         coef = np.zeros((len(rule.intercept), self.n_features_in_))
         coef[:, rule.rows] = rule.weights.T
         return coef[0] if self._is_flat else coef
 
     @property
-    def coef_(self) -> Array:
-        """Weights of the rule in units of X; zero for features that are not selected."""
-        return self.coef_for(self.n_features_to_select)
-
-    @property
     def intercept_(self) -> Any:
         """Intercepts of the rule."""
-        intercept = self.model_for(self.n_features_to_select).intercept
+        intercept = self._linear_rule().intercept
         return float(intercept[0]) if self._is_flat else intercept
 
 
@@ -124,29 +104,26 @@ class L20Classifier(Scored, ClassifierMixin, _Model):
     """Select features with the exact l2,0 penalty and classify by them.
 
     The rule is a discriminant analysis of the least-squares predictions (:mod:`l20fs.prediction.discriminant`). Another
-    ``n_features_to_select`` up to ``max_features`` changes the selection and the rule, and needs no second fit. ``task`` is
-    classification by nature (``"auto"`` means that), and as in scikit-learn fractions are no labels.
+    number of features up to ``max_features_to_select`` (:meth:`at`) has another selection and rule, and needs no second fit.
+    As in scikit-learn fractions are no labels.
 
     Parameters
     ----------
-    n_features_to_select, solver, alpha, ridge, scale, fit_intercept, class_weight, task, loss : various
+    n_features_to_select, max_features_to_select, solver, loss, ridge, scale, class_weight : various
         As in :class:`L20Selector`, and so is the selection.
     calibration : int, splitter, iterable or None, default=5
         The folds in which the whole selection is repeated, so that probabilities come from scores that do not know the label
-        of the sample (:mod:`l20fs.prediction.calibration`): a number of shuffled folds, or any ``cv`` of scikit-learn. None:
-        nothing is computed, and :meth:`predict_proba` is not available. :class:`L20SelectorCV` has the folds anyway.
-    ranking, max_features, certify, include, exclude, penalty_factor, feature_groups, constraints : various
-        As in :class:`L20Selector`.
-    callback : various
+        of the sample: a number of shuffled folds, or any ``cv`` of scikit-learn. None: nothing is computed, and
+        :meth:`predict_proba` is not available.
+    constraints, fit_intercept, verbose : various
         As in :class:`L20Selector`.
 
     Attributes
     ----------
     coef_ : array of shape (n_classes, n_features), or (1, n_features) for two classes
         Weights of the class scores, in units of X; zero for features that are not selected. ``X @ coef_.T + intercept_``
-        is :meth:`decision_function`, which of two classes scores the second (and has one dimension then).
-        :meth:`coef_for`, :meth:`model_for` and ``selection_frame()`` have the same weights, the table for both of two
-        classes. Those of least squares are in ``path_.refit(k)``, one row per class.
+        is :meth:`decision_function`, which of two classes scores the second (and has one dimension then). The weights of
+        least squares are in ``path_.refit(k)``, one row per class.
     intercept_ : array of shape (n_classes,), or (1,) for two classes
     classes_ : array of shape (n_classes,)
         The labels in sorted order.
@@ -160,61 +137,44 @@ class L20Classifier(Scored, ClassifierMixin, _Model):
     >>> model = L20Classifier(n_features_to_select=20).fit(train.data, train.target)
     >>> model.score(test.data, test.target)
     0.95
-    >>> model.set_params(n_features_to_select=10).predict(test.data[:2]).tolist()
+    >>> model.at(10).predict(test.data[:2]).tolist()
     ['NB', 'EWS']
     >>> model.predict_proba(test.data[:2]).shape
     (2, 4)
     """
 
-    needs_labels = True
-    tasks = ("auto", "classification")
+    _needs_labels = True
+    task: Task = "classification"
     #: Calibration of each number of units.
     _calibrations: Calibrations | None
 
+    @name_new_parameters
     def __init__(
         self,
         n_features_to_select: int | float | None = DEFAULT_N_FEATURES,
         *,
+        max_features_to_select: int | None = None,
         solver: str | Solver = DEFAULT_SOLVER,
-        alpha: float | None = None,
+        loss: Loss = "squared_error",
         ridge: float | str = DEFAULT_RIDGE,
         scale: Scale = DEFAULT_SCALE,
-        fit_intercept: bool = True,
         class_weight: dict[Any, float] | str | None = DEFAULT_CLASS_WEIGHT,
-        task: Task = "auto",
-        loss: Loss = "squared",
         calibration: Any = 5,
-        ranking: Ranking = DEFAULT_RANKING,
-        max_features: int | None = None,
-        certify: bool = False,
-        include: Any = None,
-        exclude: Any = None,
-        penalty_factor: Any = None,
-        feature_groups: Any = None,
         constraints: Constraints | None = None,
-        callback: Callable[[Stage], object] | Literal["print"] | None = None,
+        fit_intercept: bool = True,
+        verbose: int = 0,
     ) -> None:
-        super().__init__(
-            n_features_to_select,
-            solver=solver,
-            alpha=alpha,
-            ridge=ridge,
-            scale=scale,
-            fit_intercept=fit_intercept,
-            class_weight=class_weight,
-            task=task,
-            loss=loss,
-            ranking=ranking,
-            max_features=max_features,
-            certify=certify,
-            include=include,
-            exclude=exclude,
-            penalty_factor=penalty_factor,
-            feature_groups=feature_groups,
-            constraints=constraints,
-            callback=callback,
-        )
+        self.n_features_to_select = n_features_to_select
+        self.max_features_to_select = max_features_to_select
+        self.solver = solver
+        self.loss = loss
+        self.ridge = ridge
+        self.scale = scale
+        self.class_weight = class_weight
         self.calibration = calibration
+        self.constraints = constraints
+        self.fit_intercept = fit_intercept
+        self.verbose = verbose
 
     def _walk(self, X: Any, targets: Targets) -> Walk[None]:
         yield from super()._walk(X, targets)
@@ -240,22 +200,11 @@ class L20Classifier(Scored, ClassifierMixin, _Model):
         scores = self._apply(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def calibration_for(self, k: Size) -> Calibration:
-        """Return the calibration of the rule for ``k``.
-
-        Parameters
-        ----------
-        k : int, float or None
-            Any value that ``n_features_to_select`` takes.
-
-        Returns
-        -------
-        Calibration
-            Its ``probabilities(values)`` are those of :meth:`predict_proba`.
-        """
+    def _calibration(self) -> Calibration:
+        """Return the calibration of the rule on the selected features."""
         if self._calibrations is None:
             raise AttributeError("calibration=None computes no probabilities. Fit again with calibration=5, or other folds.")
-        rows = self.model_for(k).rows
+        rows = self._linear_rule().rows
         size = int(self.path_.ranking[rows[-1]]) if len(rows) else 0
         return self._calibrations.at(size)
 
@@ -278,7 +227,7 @@ class L20Classifier(Scored, ClassifierMixin, _Model):
             Probabilities of the classes in the order of ``classes_``, where X is.
         """
         values = as_numpy(self._apply(X))
-        return beside(X, self.calibration_for(self.n_features_to_select).probabilities(values))
+        return beside(X, self._calibration().probabilities(values))
 
     def predict(self, X: Any) -> Any:
         """Predict the label of each sample.
@@ -313,10 +262,16 @@ class L20Classifier(Scored, ClassifierMixin, _Model):
 class L20Regressor(Scored, RegressorMixin, _Model):
     """Select features with the exact l2,0 penalty and predict numbers by them.
 
-    All parameters are those of :class:`L20Selector` (``class_weight`` has no effect, and ``task`` is regression by nature,
-    which ``"auto"`` means), and so is the selection: one set of features for all outputs. The prediction is least squares,
-    with the ridge term of ``refit_ridge``, on exactly the selected features.
-    Another ``n_features_to_select`` up to ``max_features`` needs no second fit.
+    The selection is one set of features for all outputs. The prediction is least squares, with the ridge term of
+    ``refit_ridge``, on exactly the selected features. Another number of features up to ``max_features_to_select``
+    (:meth:`at`) needs no second fit.
+
+    Parameters
+    ----------
+    n_features_to_select, max_features_to_select, solver, loss, ridge, scale : various
+        As in :class:`L20Selector`.
+    constraints, fit_intercept, verbose : various
+        As in :class:`L20Selector`.
 
     Attributes
     ----------
@@ -335,7 +290,32 @@ class L20Regressor(Scored, RegressorMixin, _Model):
     ([4, 7], 1.0)
     """
 
-    tasks = ("auto", "regression")
+    task: Task = "regression"
+    class_weight = None
+
+    @name_new_parameters
+    def __init__(
+        self,
+        n_features_to_select: int | float | None = DEFAULT_N_FEATURES,
+        *,
+        max_features_to_select: int | None = None,
+        solver: str | Solver = DEFAULT_SOLVER,
+        loss: Loss = "squared_error",
+        ridge: float | str = DEFAULT_RIDGE,
+        scale: Scale = DEFAULT_SCALE,
+        constraints: Constraints | None = None,
+        fit_intercept: bool = True,
+        verbose: int = 0,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.max_features_to_select = max_features_to_select
+        self.solver = solver
+        self.loss = loss
+        self.ridge = ridge
+        self.scale = scale
+        self.constraints = constraints
+        self.fit_intercept = fit_intercept
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, adjust_for: Any = None) -> Self:
         """Fit the selector and the regression: learn which features explain the outputs.

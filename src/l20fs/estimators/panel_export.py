@@ -170,7 +170,13 @@ def export(
         n = 1 if targets.classes is not None else targets.Y.shape[1]
         names = ["y"] if n == 1 else [f"y{place}" for place in range(n)]
     k = len(np.unique(selector.ranking_[selector.support_]))
-    calibrate = selector.calibration_for if getattr(selector, "calibration", None) is not None else None
+    calibrate = None
+    if isinstance(selector, L20Classifier) and selector.calibration is not None:
+        model = selector
+
+        def calibrate(k: int) -> Calibration:
+            return model.at(k)._calibration()
+
     return build_panel(selector, X, targets, k, target_names=names, calibrate=calibrate, **options)
 
 
@@ -249,7 +255,7 @@ def build_panel(
     has_products = len(features) + len(others) <= MOST_CROSSED and not training.has_lone_sample
     farthest = training.farthest(columns, ends) if has_products else [None] * len(sizes)
     names = feature_names(selector)
-    n_nuisances = getattr(selector, "n_nuisances_", 0)
+    n_nuisances = getattr(selector, "_n_nuisances", 0)
     return Panel(
         task=task,
         targets=[str(name) for name in target_names],
@@ -326,9 +332,9 @@ def learn(selector: BaseSelector, X: Any, targets: Targets, features: Array, oth
         nuisances=targets.nuisances,
     )
     basis = problem.design.sample_weights.basis
-    if (0 if basis is None else len(basis)) != selector.n_nuisances_:
+    if (0 if basis is None else len(basis)) != selector._n_nuisances:
         raise ValueError(
-            f"The fit adjusted for {selector.n_nuisances_} columns. Give the X, y, sample_weight and adjust_for of fit."
+            f"The fit adjusted for {selector._n_nuisances} columns. Give the X, y, sample_weight and adjust_for of fit."
         )
     refuse_other_data(problem, path.x_mean[chosen], path.y_mean, feature_names(selector)[chosen])
     scatter_problem = problem
@@ -374,7 +380,7 @@ def rules_for(
     if not isinstance(selector, L20Selector):
         columns = training.columns[:, : len(features)]
         return list(rules_of(columns, targets, np.array(ends), ridge, training.class_weight))
-    rules = [selector.model_for(size) for size in sizes]
+    rules = [selector.at(size)._linear_rule() for size in sizes]
     for rule, end in zip(rules, ends, strict=True):
         assert np.array_equal(rule.rows, features[:end])
     if scatter is None or isinstance(selector, L20Classifier):

@@ -46,7 +46,7 @@ def ranked_units(selector: BaseSelector) -> list[Array]:
     [[0], [2]]
     """
     usable = np.flatnonzero(np.isfinite(selector.scores_))
-    if isinstance(selector, L20Selector) and selector.alpha is not None and not _adds_features(selector.path_):
+    if isinstance(selector, L20Selector) and selector._ends_at_lambda and not _adds_features(selector.path_):
         usable = np.flatnonzero(selector.path_.is_selected)
     order = usable[np.argsort(selector.ranking_[usable], kind="stable")]
     return np.split(order, np.flatnonzero(np.diff(selector.ranking_[order])) + 1) if len(order) else []

@@ -10,27 +10,29 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from l20fs.estimators.base import BaseSelector
+from l20fs.estimators.predictor import Exported
 from l20fs.estimators.selection_table import selection_frame
-from l20fs.inputs.panel_constraints import Constraints
+from l20fs.inputs.constraints import Constraints
 from l20fs.objective.nested_rules import NestedRules, PlainSquares
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.prediction.discriminant import ClassScatter
 from l20fs.prediction.linear_rule import LinearRule
+from l20fs.solvers import Solver, make_solver
 from l20fs.typing import Array, Size
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class PathSelector(BaseSelector):
+class PathSelector(Exported, BaseSelector):
     """Base of selectors with a :class:`~l20fs.SolutionPath`.
 
     ``_learn`` of a subclass sets ``path_``.
     """
 
     path_: SolutionPath
-    alpha: float | None
-    max_features: int | None
+    solver: str | Solver
+    max_features_to_select: int | None
     constraints: Constraints | None
     refit_ridge: float | None = None
     #: Class means and scatter of the features that can be refitted, of models that score classes.
@@ -38,13 +40,17 @@ class PathSelector(BaseSelector):
     #: Least squares of numbers without a ridge term on the features that can be refitted.
     _plain: PlainSquares | None = None
 
+    @property
+    def _ends_at_lambda(self) -> bool:
+        return make_solver(self.solver).alpha_min is not None
+
     def _select(self, k: Size) -> Array:
         path = self.path_
         if k is None:
             return path.is_selected
         self._refuse_less_than_included(k, self._n_wanted(k, path.n_units), path.n_included)
         self._refuse_less_than_required(k, self._n_wanted(k, path.n_units))
-        if self.alpha is not None and path.sizes[-1] == path.n_included:
+        if self._ends_at_lambda and path.sizes[-1] == path.n_included:
             return path.is_selected  # the user chose a lambda at which nothing else is worth its price
         leading = path.leading(self._n_wanted(k, path.n_units))
         if not leading.size:
@@ -60,15 +66,15 @@ class PathSelector(BaseSelector):
     def _warn_if_beyond(self, k: Size) -> None:
         path = self.path_
         end = int(path.sizes[-1])
-        if k is None or self.alpha is not None or end < path.largest_refit:
+        if k is None or self._ends_at_lambda or end < path.largest_refit:
             return  # the path ended by itself: another fit ends there, too, and ranks the rest in the same way
         wanted = min(self._n_wanted(k, path.n_units), path.n_ranked)
         if wanted > end:
             warnings.warn(
                 f"n_features_to_select={k!r} goes beyond the {end} {self._units} of the fitted path, whose ranking after "
-                f"them is not that of a fresh fit: fit with max_features={wanted}.",
+                f"them is not that of a fresh fit: fit with max_features_to_select={wanted}.",
                 UserWarning,
-                stacklevel=3,  # the caller of support_for
+                stacklevel=3,  # whoever reads the selection
             )
 
     @property
@@ -94,53 +100,23 @@ class PathSelector(BaseSelector):
         """Rank of each feature; 1 is best, and the features of a group share a rank."""
         return self.path_.ranking
 
+    @property
+    def n_features_(self) -> int:
+        """Number of selected features."""
+        return int(np.count_nonzero(self._support()))
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "path_")
 
-    def coef_for(self, k: Size) -> Array:
-        """Return the weights at the end of the path of the features selected for ``k``, as ``coef_`` has them.
-
-        Nothing is fitted again: the weights of the other features are dropped. See :meth:`model_for` for least squares on
-        exactly these features, which is the same where ``k`` is the end of a path of the solvers "forward" or "swap".
-
-        Parameters
-        ----------
-        k : int, float or None
-            Any value that ``n_features_to_select`` takes.
-
-        Returns
-        -------
-        array of shape (n_targets, n_features)
-            Weights in units of X; zero for features that are not selected.
-        """
-        mask = self.support_for(k)
-        return self.path_.coef_of(mask)
-
-    def model_for(self, k: Size) -> LinearRule:
-        """Return the linear rule on the features selected for ``k``: least squares with the ridge term.
-
-        Parameters
-        ----------
-        k : int, float or None
-            Any value that ``n_features_to_select`` takes.
-
-        Returns
-        -------
-        LinearRule
-            Features, best first, their weights in units of X, and the intercept.
-
-        Raises
-        ------
-        ValueError
-            If ``k`` is more than the path can be refitted for, the larger of ``n_features_to_select`` and ``max_features``
-            in ``fit``.
-        """
+    def _linear_rule(self) -> LinearRule:
+        """Return least squares with the ridge term on the selected features, for models the rule that predicts."""
         check_is_fitted(self)
+        k = self.n_features_to_select
         self._check_size(k)
-        return next(iter(self.models_on(np.array([np.count_nonzero(self._select(k))]))))
+        return next(iter(self._models_on(np.array([np.count_nonzero(self._select(k))]))))
 
-    def models_on(self, ends: Array, refit_ridge: float | None = None) -> NestedRules:
-        """Return the linear rules of :meth:`model_for` on several numbers of the best features, which are solved at once.
+    def _models_on(self, ends: Array, refit_ridge: float | None = None) -> NestedRules:
+        """Return the linear rules on several numbers of the best features, which are solved at once.
 
         Parameters
         ----------
@@ -155,17 +131,12 @@ class PathSelector(BaseSelector):
             Its ``apply(X[:, rules.rows])`` has the values of all rules, (n_samples, n_rules, n_values), and iterating over
             it gives the rules.
 
-        Raises
-        ------
-        ValueError
-            If the last of ``ends`` is more than the path can be refitted for.
-
         Examples
         --------
         >>> from l20fs import L20Classifier
         >>> from l20fs.data import load_srbct
         >>> tumours = load_srbct()
-        >>> rules = L20Classifier(5).fit(tumours.data, tumours.target).models_on(np.arange(1, 6))
+        >>> rules = L20Classifier(5).fit(tumours.data, tumours.target)._models_on(np.arange(1, 6))
         >>> rules.apply(tumours.data[:, rules.rows]).shape
         (63, 5, 4)
         """
@@ -177,54 +148,42 @@ class PathSelector(BaseSelector):
     @property
     def coef_(self) -> Array:
         """Weights of the selected features at the end of the path, in units of X; zero elsewhere."""
-        return self.coef_for(self.n_features_to_select)
+        return self.path_.coef_of(self.support_)
 
     @property
     def intercept_(self) -> Array:
         """Intercept of ``coef_``."""
         return self.path_.y_mean - self.coef_ @ self.path_.x_mean
 
-    def selection_frame(
-        self, X: Any = None, y: Any = None, *, stability: Any = None, n_substitutes: int = 3
-    ) -> pd.DataFrame:
+    def to_frame(self, X: Any = None, y: Any = None, *, stability: Any = None, n_substitutes: int = 3) -> pd.DataFrame:
         """Return a table of the selected features, best first.
 
-        Columns: ``feature``, ``rank``, ``score``, ``norm`` (of its weights at the end of the path), ``entry_alpha`` (the
-        largest lambda at which the row was non-zero), ``rule`` (what ranked it, see :class:`~l20fs.SolutionPath`),
-        ``failure_cost`` (the share by which the loss rises if it fails to be measured and the others are fitted again),
-        ``stability``, ``level`` and ``could_replace`` (where asked for), and the weight of each class.
+        Columns: ``feature``, ``rank``, ``score``; ``direction`` (with X and y: where the feature is high or low, such as
+        ``"high in RMS"``, or ``"rises with target"``); ``stability`` (where it is given); ``correlated_features`` (with X:
+        others with a correlation of at least 0.5 and more than chance gives, as in ``"gene7 (0.93), gene2 (-0.88)"``);
+        ``loss_increase`` (the share by which the loss rises without the feature, with the others fitted again); ``coef_``
+        and the name of each class, or output.
 
         Parameters
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features), optional
-            Samples, as a rule those of the fit, on which ``could_replace`` is measured: the other features with the
-            largest absolute correlation, as in ``"gene7 (0.93), gene2 (-0.88)"``, where it is at least 0.5 and more than
-            chance gives (:func:`l20fs.estimators.selection_table.worthwhile_correlation`);
-            :func:`l20fs.estimators.selection_table.substitutes` gives the numbers of all.
+            Samples, as a rule those of the fit.
         y : array of shape (n_samples,), optional
-            Classes or numbers of these samples, with which ``level`` tells where a feature is high or low, by its class
-            means: ``"high in RMS"``, ``"low in NB"`` (:func:`l20fs.evaluation.levels.class_level`); of numbers,
-            ``"rises with target"`` or ``"falls with target"``.
+            Classes or numbers of these samples.
         stability : StabilitySelector, optional
-            Fitted on the same features: how often each one was selected in its resamples.
+            Fitted on the same features: the share of its resamples that selected each feature.
         n_substitutes : int, default=3
-            How many features ``could_replace`` names at most.
+            Largest number of correlated features of each.
 
         Returns
         -------
         DataFrame
             One row per selected feature.
         """
-        return selection_frame(self, self.n_features_to_select, X, y, stability, n_substitutes)
+        return selection_frame(self, X, y, stability, n_substitutes)
 
-    def target_names(self) -> list[str]:
-        """Return the names of the targets.
-
-        Returns
-        -------
-        list of str
-            The class labels, or the numbers of the outputs.
-        """
+    def _target_names(self) -> list[str]:
+        """Return the class labels, or the numbers of the outputs."""
         check_is_fitted(self)
         names = getattr(self, "classes_", range(len(self.path_.y_mean)))
         return [str(name) for name in names]

@@ -1,82 +1,64 @@
-"""The penalty of a selector: what its feature constraints and constraints on panels mean for the rows of W."""
+"""Constraints of a selector as its row penalty, and the sizes of the panels that they allow."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from l20fs.inputs.constraints import FEATURE_CONSTRAINTS, Features, resolve_constraints
-from l20fs.inputs.panel_constraints import Constraints
+from l20fs.inputs.constraints import Constraints
+from l20fs.inputs.names import Features
 from l20fs.inputs.targets import Targets
+from l20fs.objective.panel_completion import Completion, complete
 from l20fs.objective.panel_rules import PanelRules
-from l20fs.objective.problem import Problem
+from l20fs.objective.problem import Problem, make_problem
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.typing import Array
 
 
-def make_penalty(varies: Array, names: Array | None = None, **constraints: Any) -> RowPenalty:
-    """Return the penalty of features under constraints; see :func:`~l20fs.inputs.constraints.resolve_constraints`.
+def feature_penalty(constraints: Constraints | None, varies: Array, names: Array | None = None) -> RowPenalty:
+    """Return the penalty of features under constraints, without the limits of panels.
 
     Examples
     --------
     >>> varies, names = np.ones(4, dtype=bool), np.array(["age", "red", "green", "blue"])
-    >>> make_penalty(varies, names, include=["age"], feature_groups={"colour": ["red", "green", "blue"]})
+    >>> feature_penalty(Constraints(include=["age"], groups={"colour": ["red", "green", "blue"]}), varies, names)
     RowPenalty(unit_of=array([0, 1, 1, 1]), costs=array([0., 3.]), rules=None)
     """
-    return RowPenalty.of_groups(*resolve_constraints(varies, names, **constraints))
-
-
-def penalty_of(selector: Any, varies: Array, names: Array | None) -> RowPenalty:
-    """Return the penalty that the parameters of a selector ask for, under which something may be selected."""
-    constraints = _feature_constraints(selector)
-    if not constraints:
+    if constraints is None:
         return RowPenalty.plain(len(varies))
-    penalty = make_penalty(varies, names, **constraints)
+    features = Features(len(varies), names)
+    penalty = RowPenalty.of_groups(*constraints.by_index(features).units(varies, features))
     if not penalty.n_selectable(varies):
         raise ValueError(
             f"All {len(varies)} features are excluded or constant, so there is nothing to select. Exclude fewer."
         )
-    return penalty
+    return RowPenalty.plain(len(varies)) if penalty.is_plain else penalty
 
 
-def _feature_constraints(selector: Any) -> dict[str, Any]:
-    """Return the feature constraints of a selector by name; none if all of them are None."""
-    constraints = {name: getattr(selector, name) for name in FEATURE_CONSTRAINTS}
-    return {} if all(value is None for value in constraints.values()) else constraints
-
-
-def panel_penalty(selector: Any, problem: Problem, targets: Targets, names: Array | None) -> RowPenalty:
-    """Return the penalty that the parameters of a selector ask for, with the rules of its ``constraints``."""
-    constraints = selector.constraints
-    if not _feature_constraints(selector) and (constraints is None or constraints.are_empty):
-        return RowPenalty.plain(problem.n_features)
-    penalty = penalty_of(selector, problem.design.varies, names)
-    if constraints is None or constraints.are_empty:
+def panel_penalty(
+    constraints: Constraints | None, problem: Problem, targets: Targets, names: Array | None = None
+) -> RowPenalty:
+    """Return the penalty of features under constraints, with the limits of panels as its rules."""
+    penalty = feature_penalty(constraints, problem.design.varies, names)
+    if constraints is None or not constraints.limit_panels:
         return penalty
-    rules = rules_of(constraints, penalty, problem, targets, names)
-    return replace(penalty, rules=rules) if rules.n_rules else penalty
-
-
-def rules_of(
-    constraints: Constraints, penalty: RowPenalty, problem: Problem, targets: Targets, names: Array | None
-) -> PanelRules:
-    """Return the rules that constraints set for the units of a penalty."""
-    features = Features(problem.n_features, names)
     class_of = highest_class(problem, targets) if constraints.need_classes else None
-    limits = constraints.limits(features, targets.classes, class_of)
+    n_features = problem.n_features
+    limits = constraints.by_index(Features(n_features, names)).limits(n_features, targets.classes, class_of)
     if not limits:  # no sets, or no classes are named
-        return PanelRules.none(penalty.n_units)
+        return penalty
     places = np.repeat(np.arange(len(limits)), [len(limit.features) for limit in limits])
     rows, values = (np.concatenate([limit[part] for limit in limits]) for part in (1, 2))
     units = penalty.unit_of[rows]
     weights = sp.coo_array((values, (places, units)), shape=(len(limits), penalty.n_units)).tocsr()
     weights.eliminate_zeros()
     lower, upper = (np.array([limit[part] for limit in limits]) for part in (3, 4))
-    return PanelRules(weights, lower, upper, tuple(limit.name for limit in limits))
+    return replace(penalty, rules=PanelRules(weights, lower, upper, tuple(limit.name for limit in limits)))
 
 
 def highest_class(problem: Problem, targets: Targets) -> Array:
@@ -85,7 +67,6 @@ def highest_class(problem: Problem, targets: Targets) -> Array:
     Examples
     --------
     >>> from l20fs.inputs.targets import encode_targets
-    >>> from l20fs.objective import make_problem
     >>> targets = encode_targets(np.array(["a", "a", "b", "b"]))
     >>> X = np.array([[1, 0, 3.0], [2, 1, 0], [1, 5, 3], [1, 5, 0]])
     >>> highest_class(make_problem(X, targets.Y), targets)
@@ -126,3 +107,86 @@ def warn_of_idle_features(problem: Problem, penalty: RowPenalty, names: Array | 
                 UserWarning,
                 stacklevel=4,  # the caller of fit
             )
+
+
+class SizeRange(NamedTuple):
+    """Least and largest number of units of a panel."""
+
+    least: int
+    most: int
+
+
+def size_range(penalty: RowPenalty, varies: Array) -> SizeRange:
+    """Return the sizes of panels under a penalty; an error names the limits that cannot be met.
+
+    Without rules they go from the included units to all that are not excluded.
+
+    Examples
+    --------
+    >>> rules = PanelRules(sp.csr_array([[1.0, 1.0, 0.0]]), np.array([1.0]), np.array([1.0]), ("min_per_class of 'a'",))
+    >>> size_range(replace(RowPenalty.plain(3), rules=rules), np.ones(3, dtype=bool))
+    SizeRange(least=1, most=2)
+    """
+    if penalty.rules is None:
+        return SizeRange(len(penalty.included), penalty.n_allowed)
+    found = _completed(penalty, varies, penalty.n_units)
+    if found is None:
+        binding = _binding(penalty, lambda rules: _completed(replace(penalty, rules=rules), varies, penalty.n_units) is None)
+        what = f" and the {len(penalty.included)} included features" if len(penalty.included) else ""
+        raise ValueError(f"{binding}{what}: no panel of any size meets all of this. Relax the constraints.")
+    low, high = len(penalty.included), len(found.least)
+    while low < high:  # the least panel within the largest one may not be the least of all
+        middle = (low + high) // 2
+        is_enough = _completed(penalty, varies, middle) is not None
+        low, high = (low, middle) if is_enough else (middle + 1, high)
+    return SizeRange(high, len(found.whole))
+
+
+def refuse_size(penalty: RowPenalty, varies: Array, size: int) -> None:
+    """Refuse a number of units of which no panel meets the rules."""
+
+    def fails(rules: PanelRules) -> bool:
+        found = _completed(replace(penalty, rules=rules), varies, size)
+        return found is None or len(found.whole) < size
+
+    assert penalty.rules is not None
+    if fails(penalty.rules):
+        least, most = size_range(penalty, varies)
+        raise ValueError(
+            f"n_features_to_select={size}: no panel of this size meets {_binding(penalty, fails)}; panels that do have "
+            f"{least} to {most} features. Ask for another number, or relax the constraints."
+        )
+
+
+def _completed(penalty: RowPenalty, varies: Array, size: int) -> Completion | None:
+    assert penalty.rules is not None
+    return complete(penalty.rules, penalty.units_to_enter(varies), penalty.included, size)
+
+
+def _binding(penalty: RowPenalty, fails: Callable[[PanelRules], bool]) -> str:
+    """Name the kinds of rules that fail together, none of which can be left out, with their limits if these are equal."""
+    rules = penalty.rules
+    assert rules is not None
+    kinds = np.array([name.partition(" of ")[0].partition("[")[0] for name in rules.names])
+    kept = list(dict.fromkeys(kinds.tolist()))
+    for kind in list(kept):
+        if fails(rules.some(np.flatnonzero(np.isin(kinds, kept) & (kinds != kind)))):
+            kept.remove(kind)
+    texts = []
+    for kind in kept:
+        own = kinds == kind
+        limits = np.unique(np.where(rules.lower > 0.0, rules.lower, rules.upper)[own])
+        texts.append(f"{kind}={limits[0]:g}" if len(limits) == 1 and kind != "exclusive" else kind)
+    return " and ".join(texts)
+
+
+def possible_sizes(selector: Any, X: Any, targets: Targets, names: Array | None) -> tuple[int, SizeRange]:
+    """Return the number of units of a selector's features, and the sizes of panels that its constraints allow."""
+    varies = np.ones(X.shape[1], dtype=bool)
+    constraints = selector.constraints
+    penalty = feature_penalty(constraints, varies, names)
+    if constraints is not None and constraints.limit_panels:
+        selector._check_all_parameters()
+        problem = make_problem(X, targets.Y, sample_weight=targets.sample_weight, fit_intercept=selector.fit_intercept)
+        penalty, varies = panel_penalty(constraints, problem, targets, names), problem.design.varies
+    return penalty.n_units, size_range(penalty, varies)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -31,29 +30,12 @@ def beside(X: Any, values: Array) -> Any:
     return Place(X).send(values) if is_device_array(X) and values.dtype.kind in "biuf" else values
 
 
-class Predictor:
-    """Mixin of selectors that predict by the linear rule of a path."""
+class Exported:
+    """Mixin of selectors with a path, which can be written to a panel."""
 
-    @abstractmethod
     def _panel_source(self, X: Any) -> tuple[Any, Callable[[Array], Targets], Any, dict[str, Any]]:
         """Return the model with the rules, how it encodes y, X as it takes it, and what the panel should know of both."""
-
-    @available_if(lambda self: hasattr(self, "predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: Any) -> Any:
-        """Return the logarithms of :meth:`predict_proba`.
-
-        Parameters
-        ----------
-        X : array, DataFrame, sparse matrix or matrix in blocks, of shape (n_samples, n_features)
-            Samples with the features of the fit.
-
-        Returns
-        -------
-        array of shape (n_samples, n_classes)
-            Logarithms of the probabilities, where X is.
-        """
-        probabilities = self.predict_proba(X)  # type: ignore[attr-defined]  # it is there, as this method is
-        return beside(X, log_of(as_numpy(probabilities)))
+        return self, self._encode, X, {}  # type: ignore[attr-defined]  # of the selector
 
     def to_panel(
         self,
@@ -70,8 +52,8 @@ class Predictor:
     ) -> Panel:
         """Return what predicts from the selected features, for a file; see :class:`~l20fs.Panel`.
 
-        It has the rules of :meth:`model_for` and their calibration for every k that the path can be refitted for, as far as
-        the number of weights stays reasonable, and sums over the training samples, but none of them. Where another
+        It has the linear rules and their calibration for every k that the path can be refitted for, as far as the number of
+        weights stays reasonable, and sums over the training samples, but none of them. Where another
         ``estimator`` of :class:`~l20fs.L20SelectorCV` predicts, the panel does not; with its ``preprocess`` the features of
         the panel are the columns that it gives, and so are the values that the panel takes.
 
@@ -117,6 +99,27 @@ class Predictor:
             target_names=target_names,
             provenance=about | (provenance or {}),
         )
+
+
+class Predictor:
+    """Mixin of selectors that predict by the linear rule of a path."""
+
+    @available_if(lambda self: hasattr(self, "predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Any:
+        """Return the logarithms of :meth:`predict_proba`.
+
+        Parameters
+        ----------
+        X : array, DataFrame, sparse matrix or matrix in blocks, of shape (n_samples, n_features)
+            Samples with the features of the fit.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            Logarithms of the probabilities, where X is.
+        """
+        probabilities = self.predict_proba(X)  # type: ignore[attr-defined]  # it is there, as this method is
+        return beside(X, log_of(as_numpy(probabilities)))
 
 
 class Scored:

@@ -11,7 +11,7 @@ from l20fs.design import Walk, finish, make_design, share_samples
 from l20fs.design.samples import samples_of
 from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.path_selector import PathSelector
-from l20fs.estimators.penalty import penalty_of
+from l20fs.estimators.penalty import feature_penalty
 from l20fs.estimators.selector import L20Selector
 from l20fs.evaluation.folds import OTHER_GROUPS
 from l20fs.evaluation.resampling import Pairs
@@ -53,8 +53,8 @@ class Work(NamedTuple):
         metadata = {name: values[rows] for name, values in self.metadata.items()}
         X = samples_of(self.X, rows)
         try:
-            if hasattr(selector, "walk_fit"):
-                yield from selector.walk_fit(share_samples(X), y, **metadata, warn=resample == 0)  # once for all
+            if hasattr(selector, "_walk_fit"):
+                yield from selector._walk_fit(share_samples(X), y, **metadata, warn=resample == 0)  # once for all
             else:
                 selector.fit(X, y, **metadata)
         except ValueError as error:
@@ -101,12 +101,12 @@ def find_units(selector: Any, X: Any, targets: Targets) -> Units:
         selector = getattr(selector, "selector", None)
     if not isinstance(selector, L20Selector):
         return Units(np.arange(n_features), np.arange(n_features), np.ones(n_features, dtype=bool))
-    has_groups = selector.feature_groups is not None
+    has_groups = selector.constraints is not None and selector.constraints.groups is not None
     varies = np.ones(n_features, dtype=bool)
     if has_groups:
         own: dict[str, Any] = {"fit_intercept": selector.fit_intercept, "nuisances": targets.nuisances}
         varies = make_design(X, "zscore", targets.sample_weight, **own).varies
-    penalty = penalty_of(selector, varies, None)
+    penalty = feature_penalty(selector.constraints, varies)
     heads = np.unique(penalty.unit_of, return_index=True)[1]
     return Units(penalty.unit_of, heads, (penalty.costs > 0.0) & (penalty.costs < np.inf))
 
@@ -125,7 +125,7 @@ def pick_best(selector: Any, units: Units) -> Picked:
     else:
         is_ranked = np.isfinite(selector.scores_) if hasattr(selector, "scores_") else np.ones(len(support), dtype=bool)
         size, n_ranked = (units.count(mask) for mask in (support, is_ranked))
-    n_kept = max(size, min(getattr(selector, "max_features", None) or 0, n_ranked))
+    n_kept = max(size, min(getattr(selector, "max_features_to_select", None) or 0, n_ranked))
     if is_path and units.are_features:
         leading = selector.path_.leading(n_kept)
         if leading.size and support[leading[:size]].all():

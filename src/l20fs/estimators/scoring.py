@@ -70,7 +70,7 @@ class ScoringSelector(BaseSelector):
     def _score_features(self, X: Any, targets: Targets) -> Scored:
         """Score features that all vary; X, of shape (n_samples, n_features), must not be changed.
 
-        X is float64; on a device, which only a method with ``takes_device_arrays`` is given, it may be float32.
+        X is float64; on a device, which only a method with ``_takes_device_arrays`` is given, it may be float32.
         """
 
     def _learn(self, X: Any, targets: Targets, **extra: Any) -> None:
@@ -162,24 +162,6 @@ class SolvesForOneK(BaseSelector):
         found = self._solution_for(k)
         return found.ranking, found.scores
 
-    def coef_for(self, k: Size) -> Array:
-        """Return the weights of the features selected for ``k``.
-
-        Parameters
-        ----------
-        k : int, float, str or None
-            Any value that ``n_features_to_select`` takes.
-
-        Returns
-        -------
-        array of shape (n_targets, n_features)
-            Weights in units of X; zero for features that are not selected.
-        """
-        self.support_for(k)  # refuses what k cannot be
-        coef = self._solution_for(k).coef
-        assert coef is not None, "a method that solves for k features has weights"
-        return coef
-
     @property
     def _solution(self) -> Solution:
         self._check_size(self.n_features_to_select)
@@ -198,7 +180,9 @@ class SolvesForOneK(BaseSelector):
     @property
     def coef_(self) -> Array:
         """Weights of the selected features in units of X; zero elsewhere."""
-        return self.coef_for(self.n_features_to_select)
+        coef = self._solution.coef
+        assert coef is not None, "a method that solves for k features has weights"
+        return coef
 
     @property
     def loss_(self) -> float | None:
@@ -232,7 +216,7 @@ def find_varying(method: BaseSelector, X: Any, targets: Targets) -> Array:
             f"All {X.shape[1]} features of X are constant, so none can tell the targets apart. "
             f"Check that X holds the measurements of different samples in its rows, and that they differ by {LEAST_RANGE:g}."
         )
-    if not (method.takes_any_size and place.is_host):
+    if not (method._takes_any_size and place.is_host):
         refuse_extreme(method, "X", np.where(varies, low, 1.0), np.where(varies, high, 0.0))
         if targets.classes is None and targets.Y.size:
             refuse_extreme(method, "y", targets.Y.min(axis=0), targets.Y.max(axis=0))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from l20fs.estimators.feasibility import SizeRange
+from l20fs.estimators.penalty import SizeRange
 from l20fs.evaluation.choice import search_limits, search_sizes
 from l20fs.inputs.validation import check_number
 from l20fs.objective.ridge import check_ridge
@@ -18,9 +18,7 @@ from l20fs.objective.ridge import check_ridge
 class SearchGrid:
     """The parameters of :class:`~l20fs.L20SelectorCV` that say what is tried."""
 
-    ridge: float | str | Sequence[float | str] | None
-    alpha: float | Sequence[float] | None
-    max_features: int | None
+    ridge: Sequence[float | str] | None
     sizes: Sequence[int] | None
 
     @property
@@ -28,27 +26,16 @@ class SearchGrid:
         """The strengths of the ridge term."""
         return _listed(self.ridge)
 
-    @property
-    def alphas(self) -> list[Any]:
-        """The values of lambda at which paths end."""
-        return _listed(self.alpha)
-
     def check(self) -> None:
         """Refuse what cannot be tried."""
-        if self.max_features is not None:
-            check_number("max_features", self.max_features, minimum=1, strict=False, whole=True)
-        for name, values in (("ridge", self.ridges), ("alpha", self.alphas)):
-            if not values:
-                raise ValueError(f"{name}=[] leaves nothing to choose from. Give one value or more, or None.")
+        if not self.ridges:
+            raise ValueError("ridges=[] leaves nothing to choose from. Give one value or more, or None.")
         if self.ridge is not None:
             for ridge in self.ridges:
                 check_ridge(ridge)
-        for alpha in self.alphas:
-            if alpha is not None:
-                check_number("alpha", alpha, minimum=0.0)
         if self.sizes is not None:
             if np.ndim(self.sizes) != 1:
-                raise ValueError(f"sizes={self.sizes!r} is not a list. Give numbers of features, or max_features instead.")
+                raise ValueError(f"sizes={self.sizes!r} is not a list. Give numbers of features.")
             for size in self.sizes:
                 check_number("sizes", size, minimum=1, strict=False, whole=True)
             if not len(self.sizes):
@@ -58,7 +45,7 @@ class SearchGrid:
         """Return the largest numbers to try, one after the other while the choice is there; one if the user gave it."""
         if self.sizes is not None:
             return [max(self.sizes)]
-        return search_limits(possible.most, n_samples) if self.max_features is None else [self.max_features]
+        return search_limits(possible.most, n_samples)
 
     def counts(self, possible: SizeRange, limit: int, wanted: int | None) -> list[int | None]:
         """Return the numbers of features, or of groups, in ascending order; one that is ``wanted`` is among them."""

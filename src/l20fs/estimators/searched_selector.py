@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.judged_model import JudgedModel
 from l20fs.estimators.models import L20Classifier, L20Regressor
-from l20fs.estimators.predictor import Predictor
+from l20fs.estimators.predictor import Exported, Predictor
 from l20fs.estimators.selection_table import feature_names, without_names
 from l20fs.evaluation.choice import choose
 from l20fs.evaluation.preprocessing import Preprocessing, names_after, values_of
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Model = L20Classifier | L20Regressor
 
 
-class SearchedSelector(Predictor, BaseSelector):
+class SearchedSelector(Exported, Predictor, BaseSelector):
     """Base of selectors with the scores of all sizes and a path on all samples.
 
     ``_learn`` of a subclass sets the attributes below; ``estimator``, ``scoring`` and ``preprocess`` are parameters, and
@@ -46,7 +46,6 @@ class SearchedSelector(Predictor, BaseSelector):
     preprocess_: Any
     cv_results_: dict[str, Array]
     best_index_: int
-    n_features_: int
     model_: Model
     estimator_: Any
     #: The sizes that were tried, the rule of the fit, and the columns that ``estimator_`` was fitted on.
@@ -84,7 +83,7 @@ class SearchedSelector(Predictor, BaseSelector):
     def _sized(self, k: Size) -> Model:
         """Return the path's own model, which selects what ``k`` means here."""
         size = self._size_for(k)
-        return self.model_.with_size(size)
+        return self.model_.at(size)
 
     def _size_for(self, k: Size) -> int | float | None:
         """Return the size that ``k`` means on the path that is there."""
@@ -97,67 +96,45 @@ class SearchedSelector(Predictor, BaseSelector):
             # Another rule after the fit chooses on the path that is there.
             results = self.cv_results_
             same_path = results["ridge"] == results["ridge"][index]
-            if self._tried == [None]:
-                raise ValueError(f"n_features_to_select={k!r} may choose another alpha, and hence another path. Fit again.")
             index = choose(results, k, self._least, same_path)
         return self._tried[index % len(self._tried)]
 
-    def coef_for(self, k: Size) -> Array:
-        """Return the weights of the path's own model for ``k``, see :meth:`L20Classifier.coef_for`.
+    @property
+    def n_features_(self) -> int:
+        """Number of selected features."""
+        return int(np.count_nonzero(self.support_))
 
-        Parameters
-        ----------
-        k : int, float or {"auto", "best"}
-            Any value that ``n_features_to_select`` takes.
+    def _linear_rule(self) -> LinearRule:
+        return self._sized(self.n_features_to_select)._linear_rule()
 
-        Returns
-        -------
-        array of the shape of ``coef_``
-            Weights in units of X; zero for features that are not selected.
-        """
-        return self._sized(k).coef_
-
-    def model_for(self, k: Size) -> LinearRule:
-        """Return the linear rule of the path's own model for ``k``, see :meth:`L20Classifier.model_for`.
-
-        Parameters
-        ----------
-        k : int, float or {"auto", "best"}
-            Any value that ``n_features_to_select`` takes.
-
-        Returns
-        -------
-        LinearRule
-            Features, best first, their weights in units of X, and the intercept.
-        """
-        model = self._sized(k)
-        return model.model_for(model.n_features_to_select)
+    def _calibration(self) -> Calibration:
+        model = self._sized(self.n_features_to_select)
+        assert isinstance(model, L20Classifier)
+        return model._calibration()
 
     @property
     def coef_(self) -> Array:
         """Weights of the path's own model, see :class:`L20Classifier`."""
-        return self.coef_for(self.n_features_to_select)
+        return np.asarray(self._sized(self.n_features_to_select).coef_)
 
     @property
     def intercept_(self) -> Any:
         """Intercepts of the path's own model."""
         return self._sized(self.n_features_to_select).intercept_
 
-    def selection_frame(
-        self, X: Any = None, y: Any = None, *, stability: Any = None, n_substitutes: int = 3
-    ) -> pd.DataFrame:
-        """Return a tidy table of the selected features, see :meth:`L20Selector.selection_frame`.
+    def to_frame(self, X: Any = None, y: Any = None, *, stability: Any = None, n_substitutes: int = 3) -> pd.DataFrame:
+        """Return a table of the selected features, best first, see :meth:`L20Selector.to_frame`.
 
         Parameters
         ----------
         X : array, DataFrame or sparse matrix of shape (n_samples, n_features), optional
-            Samples on which substitutes are looked for.
+            Samples, as a rule those of the fit.
         y : array of shape (n_samples,), optional
-            Classes or numbers of these samples, by which a feature is high or low.
+            Classes or numbers of these samples.
         stability : StabilitySelector, optional
             Fitted on the same features.
         n_substitutes : int, default=3
-            How many substitutes each feature gets at most.
+            Largest number of correlated features of each.
 
         Returns
         -------
@@ -167,7 +144,7 @@ class SearchedSelector(Predictor, BaseSelector):
         model = self._sized(self.n_features_to_select)
         if X is not None and self.preprocess_ is not None:
             X = NamedColumns(self._preprocessed(X), feature_names(model))
-        return model.selection_frame(X, y, stability=stability, n_substitutes=n_substitutes)
+        return model.to_frame(X, y, stability=stability, n_substitutes=n_substitutes)
 
     def _preprocessed(self, X: Any) -> Any:
         """Return X as ``preprocess_`` transforms it, an array or a CSR matrix."""
@@ -226,8 +203,8 @@ class SearchedSelector(Predictor, BaseSelector):
         chosen = np.flatnonzero(model.support_)
         if not np.array_equal(chosen, self._columns):
             raise ValueError(
-                f"estimator_ was fitted on {self.n_features_} features; n_features_to_select={self.n_features_to_select!r} "
-                f"now selects {len(chosen)}. Fit again, or set n_features_to_select={self._chosen_by!r}."
+                f"estimator_ was fitted on {len(self._columns)} features, of which there are {len(chosen)} now. Fit again "
+                f"with n_features_to_select={self.n_features_to_select!r}."
             )
         if self.preprocess_ is None:
             X = collected(X)
@@ -278,24 +255,6 @@ class SearchedSelector(Predictor, BaseSelector):
         """
         predictor, X = self._predictor(X)
         return _as_array(predictor.predict_proba(X))
-
-    @available_if(lambda self: self._judged.classifies)  # type: ignore[untyped-decorator]
-    def calibration_for(self, k: Size) -> Calibration:
-        """Return the calibration of the path's own model for ``k``, see :meth:`L20Classifier.calibration_for`.
-
-        Parameters
-        ----------
-        k : int, float or {"auto", "best"}
-            Any value that ``n_features_to_select`` takes.
-
-        Returns
-        -------
-        Calibration
-            Its ``probabilities(values)`` are those of :meth:`predict_proba`.
-        """
-        model = self._sized(k)
-        assert isinstance(model, L20Classifier)
-        return model.calibration_for(model.n_features_to_select)
 
     def _panel_source(self, X: Any) -> tuple[Any, Callable[[Array], Targets], Any, dict[str, Any]]:
         model = self._sized(self.n_features_to_select)

@@ -203,41 +203,33 @@ def without_names(selector: Any) -> Any:
     return other
 
 
-def selection_frame(selector: PathSelector, k: Any, X: Any, y: Any, stability: Any, n_substitutes: int) -> pd.DataFrame:
-    """Build the table of :meth:`l20fs.L20Selector.selection_frame`, of the features selected for ``k``."""
-    try:
-        import pandas as pd
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError("selection_frame() needs pandas: pip install 'l20fs[pandas]'.") from None
+def selection_frame(selector: PathSelector, X: Any, y: Any, stability: Any, n_substitutes: int) -> pd.DataFrame:
+    """Build the table of :meth:`l20fs.L20Selector.to_frame`."""
+    import pandas as pd
 
     check_is_fitted(selector)
     path = selector.path_
-    chosen = selector.order_for(k)
+    chosen = selector._order_for(selector.n_features_to_select)
     names = feature_names(selector)
-    labels = selector.target_names()
-    coef = np.atleast_2d(selector.coef_for(k))[:, chosen]
+    labels = selector._target_names()
+    coef = np.atleast_2d(selector.coef_)[:, chosen]
     if len(coef) < len(labels):  # a classifier of two classes has the weights for the second
         coef = np.vstack([-coef, coef])
-    norms = np.zeros(path.n_features)
-    norms[path.coef_rows] = path.stage_norms(-1)
-    columns = {
+    columns: dict[str, Any] = {
         "feature": names[chosen],
         "rank": selector.ranking_[chosen],
         "score": selector.scores_[chosen],
-        "norm": norms[chosen],
-        "entry_alpha": path.entry_alphas[chosen],
-        "rule": [RULES[rule] for rule in path.rules[chosen]],
-        "failure_cost": _failure_costs(path, chosen),
     }
+    if y is not None and X is None:
+        raise ValueError("y gives the direction of the features in X, which is missing. Give X and y, or neither of them.")
+    X = None if X is None else _checked_samples(selector, X)
+    if y is not None:
+        columns["direction"] = _levels(selector, X, y, chosen, labels)
     if stability is not None:
         columns["stability"] = _frequencies(stability, selector)[chosen]
-    if y is not None and X is None:
-        raise ValueError("y tells the level of the features in X, which was not given. Give X and y, or neither of them.")
     if X is not None:
-        X = _checked_samples(selector, X)
-        if y is not None:
-            columns["level"] = _levels(selector, X, y, chosen, labels)
-        columns["could_replace"] = _could_replace(selector, X, chosen, n_substitutes)
+        columns["correlated_features"] = _could_replace(selector, X, chosen, n_substitutes)
+    columns["loss_increase"] = _failure_costs(path, chosen)
     return pd.DataFrame(columns | {f"coef_{label}": weights for label, weights in zip(labels, coef, strict=True)})
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from math import nan
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,10 +16,10 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from l20fs.design import Part, SampleWeights, finish
 from l20fs.estimators.calibration import calibrations_of_search
-from l20fs.estimators.feasibility import SizeRange, possible_sizes
 from l20fs.estimators.frames import is_lazy
 from l20fs.estimators.judged_model import JudgedModel
 from l20fs.estimators.models import L20Classifier, L20Regressor, calibrate
+from l20fs.estimators.penalty import SizeRange, possible_sizes
 from l20fs.estimators.search_grid import SearchGrid
 from l20fs.estimators.searched_selector import Model, SearchedSelector
 from l20fs.estimators.selector import L20Selector
@@ -32,6 +32,7 @@ from l20fs.evaluation.out_of_fold import MOST_PREDICTED, OutOfFold, Truth
 from l20fs.evaluation.parallel import shared_unless_in_processes
 from l20fs.evaluation.preprocessing import CarriedConstraints, Preprocessing, validate_before
 from l20fs.evaluation.quoted_score import mean_score
+from l20fs.inputs.old_names import name_new_parameters
 from l20fs.inputs.targets import Targets, encode_targets, warn_of_numbers, weights_of_targets
 from l20fs.objective.ridge import auto_ridge_for
 from l20fs.objective.solution_path import SolutionPath
@@ -39,13 +40,6 @@ from l20fs.typing import Array, Task
 
 #: Ridges of the weights of numbers that are tried, in units of the mean energy of a feature, and a second of the selection.
 REFIT_RIDGES, STRONG_RIDGE = (0.0, 1e-3, 1e-2, 1e-1, 1.0, 10.0), 1.0
-
-
-class CVProgress(NamedTuple):
-    """Progress that a callback is told after a path in a fold; ``n_paths`` grows if the search passes its first limit."""
-
-    n_done: int
-    n_paths: int
 
 
 class L20SelectorCV(SearchedSelector):
@@ -58,32 +52,19 @@ class L20SelectorCV(SearchedSelector):
     ----------
     n_features_to_select : {"auto", "best"}, int or float, default="auto"
         ``"best"``: the smallest number with the lowest error. ``"auto"``: the smallest number whose error is at most 5 %
-        above the lowest, and at least 10 or a tenth of the features: what three features promise on sixty samples they
-        seldom keep. Where no number predicts better than guessing, either is the smallest one. The error of classes is the
-        squared error of their calibrated probabilities (Brier's), of numbers 1 - R^2, of a ``scoring`` the distance to the
-        perfect score. A number, or a share of all features: that many; only the ridge (and alpha) is chosen, and the scores
-        of all other numbers are there too. Can be changed after ``fit``, as that of :class:`L20Selector`; a number beyond
-        those that were tried gives a warning.
+        above the lowest, and at least 10 or a tenth of the features. Where no number predicts better than guessing, either
+        is the smallest one. The error of classes is the squared error of their calibrated probabilities (Brier's), of
+        numbers 1 - R^2, of a ``scoring`` the distance to the perfect score. A number, or a share of all features: that many;
+        only the ridge is chosen.
     selector : L20Selector or None, default=None
         What computes the path; its other parameters apply, except for those named here. None: ``L20Selector()``.
-    ridge : float, "auto", sequence of these or None, default=None
-        Strengths of the ridge term of the selection to choose from. None: that of ``selector``; for numbers, where that is
-        "auto", also 1. ``"auto"``, like the scaling, is decided in each fold by its training samples.
-    alpha : float, sequence of floats or None, default=None
-        Values of lambda to choose from. None: that of ``selector``, if it has one. With ``"best"`` and ``"auto"`` they take
-        the place of the number of features: a path ends at each, and its non-zero rows are selected. With a number, each
-        path ends there and the best so many features are selected.
-    max_features : int or None, default=None
-        The largest number of features that is tried. None: 100, doubled while that is chosen and there are as many samples.
-        A search that ends at its limit warns of it.
     sizes : sequence of int or None, default=None
         The numbers of features that are tried. None: all up to 100, every second up to 200, every fourth up to 400, and so
         on up to the limit. Fewer save time where ``estimator`` is slow. Where ``selector`` has groups, these are numbers of
         groups; they begin with what it includes.
-    task : {"auto", "classification", "regression"}, default="auto"
-        What y holds, and with it the model, the folds (stratified by class or not) and the default of ``scoring``.
-        ``"auto"``: what ``estimator`` or the ``task`` of ``selector`` says, else what y looks like, as in
-        :class:`L20Selector`; before ``fit`` a classifier.
+    ridges : sequence of floats or "auto", or None, default=None
+        Strengths of the ridge term of the selection to choose from. None: that of ``selector``; for numbers, where that is
+        "auto", also 1. ``"auto"``, like the scaling, is decided in each fold by its training samples.
     estimator : {"classifier", "regressor"}, estimator or None, default=None
         What is tried. None: the path's own model of the task, :class:`L20Classifier` or :class:`L20Regressor`, which needs
         no fit for another number of features; the words name one of them. Any other estimator is fitted on the selected
@@ -108,28 +89,24 @@ class L20SelectorCV(SearchedSelector):
         Number of processes, each with a path. None, or 1: paths walk side by side in one process and share their products
         with X, which costs less time than as many fits; so do those on files, Dask arrays and devices, for any number. The
         result does not depend on it.
-    callback : callable or None, default=None
-        Called with a :class:`CVProgress` after each path; of paths that walk side by side, when all have ended.
     verbose : int, default=0
         1 prints a line after each path.
 
     Attributes
     ----------
     cv_results_ : dict of arrays
-        One entry per ridge, alpha and number of features: ``ridge`` (of ``"auto"`` the value on all samples; each fold has
-        its own), ``alpha`` (NaN if there is none), ``refit_ridge`` (of the weights of numbers, the best one; NaN for that of
-        the selection), ``n_features_to_select`` (NaN where alpha decides; of groups, where ``selector`` has any),
-        ``n_features`` (the mean over the folds), ``error`` and ``skill`` (1 less the error divided by that of guessing),
-        ``split0_test_score`` and so on, ``mean_test_score``, ``std_test_score``, ``standard_error``,
-        ``rank_test_score``; and as in scikit-learn's ``RFECV``, with a row per entry and a column per feature,
-        ``split0_support`` and so on (the masks of the features selected in the fold) and ``split0_ranking`` (their ranks on
-        the path of the fold, 1 for the best). Leave these out of a DataFrame, whose columns have one dimension. Where
-        ``preprocess`` gives other columns in a fold than on all samples, the features are those on all samples, found by
-        name: those that the fold does not have are last in its ranking, and those that only the fold has are counted in
-        ``n_features`` alone.
+        One entry per ridge and number of features: ``ridge`` (of ``"auto"`` the value on all samples; each fold has its
+        own), ``refit_ridge`` (of the weights of numbers, the best one; NaN for that of the selection),
+        ``n_features_to_select`` (of groups, where ``selector`` has any), ``n_features`` (the mean over the folds), ``error``
+        and ``skill`` (1 less the error divided by that of guessing), ``split0_test_score`` and so on, ``mean_test_score``,
+        ``std_test_score``, ``standard_error``, ``rank_test_score``. A DataFrame takes it.
+    fold_supports_ : dict of arrays
+        With a row per entry of ``cv_results_`` and a column per feature: ``split0_support`` and so on, the masks of the
+        features selected in the fold, and ``split0_ranking``, their ranks, 1 for the best. Where ``preprocess`` gives other
+        columns in a fold than on all samples, the features are those on all samples, found by name: those that the fold
+        does not have are last in its ranking, and those that only the fold has are counted in ``n_features`` alone.
     n_features_ : int
-        The number of features that ``fit`` chose; like those that follow it does not change with a later
-        ``n_features_to_select``, as ``support_`` does.
+        Number of selected features.
     skill_ : float
         How much lower the error of the choice is than that of guessing, as a share of the latter; at most 0 where nothing
         predicts better than guessing, NaN for a ``scoring`` of which that is not known.
@@ -139,8 +116,6 @@ class L20SelectorCV(SearchedSelector):
         The ridge of the weights of numbers that was chosen; None for that of the selection.
     scale_ : {"moderated", "zscore", "none"}
         The scaling that was used on all samples, see :class:`L20Selector`.
-    alpha_ : float or None
-        The alpha that was chosen.
     best_score_ : float
         The mean over the folds of the score of the choice.
     best_index_ : int
@@ -181,7 +156,7 @@ class L20SelectorCV(SearchedSelector):
     --------
     >>> from l20fs.data import make_planted
     >>> X, y, informative = make_planted(n_samples=150, n_features=200, n_informative=3, random_state=0)
-    >>> selector = L20SelectorCV("best", max_features=20).fit(X, y)
+    >>> selector = L20SelectorCV("best", sizes=range(1, 21)).fit(X, y)
     >>> bool(selector.support_[informative].all())
     True
     >>> selector.cv_results_["mean_test_score"].shape
@@ -192,48 +167,41 @@ class L20SelectorCV(SearchedSelector):
     """
 
     about = L20Selector.about._replace(cost="(folds x ridges + 1) paths of L20Selector")
-    size_rules = ("auto", "best")
-    takes_sparse = True
-    takes_blocks = True
-    takes_device_arrays = True
+    _size_rules = ("auto", "best")
+    _takes_sparse = True
+    _takes_blocks = True
+    _takes_device_arrays = True
     # Groups (donors, batches) are for the splits, so they are wanted wherever there are some.
     __metadata_request__fit = {"groups": True}  # noqa: RUF012
 
     path_: SolutionPath
 
+    @name_new_parameters
     def __init__(
         self,
         n_features_to_select: int | float | SizeRule = "auto",
         *,
         selector: L20Selector | None = None,
-        ridge: float | str | Sequence[float | str] | None = None,
-        alpha: float | Sequence[float] | None = None,
-        max_features: int | None = None,
         sizes: Sequence[int] | None = None,
-        task: Task = "auto",
+        ridges: Sequence[float | str] | None = None,
         estimator: Any = None,
         cv: Any = None,
         scoring: Any = None,
         preprocess: Any = None,
         random_state: Any = 0,
         n_jobs: int | None = None,
-        callback: Callable[[CVProgress], object] | None = None,
         verbose: int = 0,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.selector = selector
-        self.ridge = ridge
-        self.alpha = alpha
-        self.max_features = max_features
         self.sizes = sizes
-        self.task = task
+        self.ridges = ridges
         self.estimator = estimator
         self.cv = cv
         self.scoring = scoring
         self.preprocess = preprocess
         self.random_state = random_state
         self.n_jobs = n_jobs
-        self.callback = callback
         self.verbose = verbose
 
     def fit(
@@ -292,7 +260,7 @@ class L20SelectorCV(SearchedSelector):
         return Preprocessing(self.preprocess).add_to(self._judged.router(self))
 
     @property
-    def takes_parts(self) -> bool:  # type: ignore[override]
+    def _takes_parts(self) -> bool:  # type: ignore[override]
         """Whether X may be a part of samples that several fits share: steps before the selection need the samples."""
         return self.preprocess is None
 
@@ -313,9 +281,9 @@ class L20SelectorCV(SearchedSelector):
         n_units, possible = possible_sizes(template, samples.X, targets, samples.names)
         metric = judged.metric(0 if targets.classes is None else len(targets.classes), samples.score_params)
         calibration = None if metric is not None else 5  # a scorer of one's own may ask for probabilities
-        models = [self._model(targets, calibration, ridge, alpha) for ridge in self._ridges for alpha in grid.alphas]
+        models = [self._model(targets, calibration, ridge) for ridge in self._ridges]
         ridges, n_paths = _strengths(models, samples.X, targets), len(models) * len(folds)
-        settings = [Setting(ridge, model.alpha) for model, ridge in zip(models, ridges, strict=True)]
+        settings = [Setting(ridge, None) for ridge in ridges]
         carried = CarriedConstraints.of(template, samples, parts)
         self._chosen_by, self._least = self.n_features_to_select, least_size(possible.most)
         for n_rounds, limit in enumerate(grid.limits(possible, samples.X.shape[0])):
@@ -345,7 +313,7 @@ class L20SelectorCV(SearchedSelector):
         else:
             self._warn_of_limit()
         self.cv_results_["refit_ridge"] = self._best_refits(scores.predictions, refit_ridges)
-        self.cv_results_ |= tabulate_selections(scores.support, scores.ranking)
+        self.fold_supports_ = tabulate_selections(scores.support, scores.ranking)
         if targets.classes is not None:
             self.classes_ = targets.classes
         self.n_splits_ = len(folds)
@@ -408,13 +376,13 @@ class L20SelectorCV(SearchedSelector):
         takes less time than further passes over X.
         """
         template = self._template
-        is_sure = template.constraints is None and not template.certify
+        is_sure = template.constraints is None
         if not (is_sure and isinstance(X, Part) and (len(models) <= 2 or X.is_in_blocks)):
             return []
         calibration = None if metric is not None and self._judged.is_own else 5
         finals: list[Model] = [type(model)(**model.get_params(deep=False)) for model in models]
         for final in finals:
-            final.set_params(n_features_to_select=self._tried[-1], max_features=self._tried[-1])
+            final.set_params(n_features_to_select=self._tried[-1], max_features_to_select=self._tried[-1])
             if isinstance(final, L20Classifier):
                 final.set_params(calibration=calibration)
         return finals
@@ -437,15 +405,15 @@ class L20SelectorCV(SearchedSelector):
             return np.full(len(self.cv_results_["error"]), np.nan)
         return np.asarray(refit_ridges, dtype=np.float64)[found.best_ridges.ravel()]
 
-    def _model(self, targets: Targets, calibration: Any, ridge: float | str | None, alpha: float | None) -> Model:
+    def _model(self, targets: Targets, calibration: Any, ridge: float | str | None) -> Model:
         """Return the unfitted model of one path."""
         template = self._template
         model: Model = (
-            template.as_regressor()
+            template._as_regressor()
             if targets.classes is None
-            else template.as_classifier().set_params(calibration=calibration)
+            else template._as_classifier().set_params(calibration=calibration)
         )
-        return model.set_params(alpha=alpha, ridge=template.ridge if ridge is None else ridge)
+        return model.set_params(ridge=template.ridge if ridge is None else ridge)
 
     def _is_at_limit(self, possible: SizeRange) -> bool:
         """Whether a number was searched for, the best one lies at the limit, and there are more features."""
@@ -454,10 +422,9 @@ class L20SelectorCV(SearchedSelector):
 
     def _warn_of_limit(self) -> None:
         largest = self._tried[-1]
-        option = "max_features" if self.sizes is None else "sizes"
         warnings.warn(
             f"The search for the number of features ended at its limit of {largest}, which it chose; more features may do "
-            f"better. Raise the limit with {option}.",
+            "better. Raise the limit with sizes.",
             UserWarning,
             stacklevel=4,  # the caller of fit
         )
@@ -466,8 +433,6 @@ class L20SelectorCV(SearchedSelector):
         n_done, n_paths = n_before + n_done, n_before + n_paths
         if self.verbose:
             print(f"[L20SelectorCV] {n_done} of {n_paths} paths")
-        if self.callback is not None:
-            self.callback(CVProgress(n_done, n_paths))
 
     @property
     def _template(self) -> L20Selector:
@@ -475,16 +440,11 @@ class L20SelectorCV(SearchedSelector):
 
     @property
     def _task(self) -> Task:
-        return getattr(self, "task_", self._declared_task)
-
-    @property
-    def _declared_task(self) -> Task:
-        return getattr(self.selector, "task", "auto") if self.task == "auto" else self.task
+        return getattr(self, "task_", self._template.task)
 
     @property
     def _grid(self) -> SearchGrid:
-        alpha = self._template.alpha if self.alpha is None else self.alpha
-        return SearchGrid(self.ridge, alpha, self.max_features, self.sizes)
+        return SearchGrid(self.ridges, self.sizes)
 
     def _choose(self, n_units: int) -> int:
         rule = self.n_features_to_select
@@ -513,26 +473,25 @@ class L20SelectorCV(SearchedSelector):
     def _fit_finally(self, model: Model, samples: Samples, *, is_fitted: bool) -> None:
         """Compute the chosen path on all samples, unless it walked beside those of the folds."""
         size, largest = self._tried[self.best_index_ % len(self._tried)], self._tried[-1]
-        self.model_ = model.set_params(n_features_to_select=size, max_features=largest)
+        self.model_ = model.set_params(n_features_to_select=size, max_features_to_select=largest)
         if not is_fitted:
             finish(walk_fit(model, samples))
-        model.warn_of_explained_targets()
+        model._warn_of_explained_targets()
         if samples.names is not None:
             model.feature_names_in_ = samples.names
         self.path_, self.scores_, self.ranking_ = model.path_, model.scores_, model.ranking_
-        self.ridge_, self.scale_, self.alpha_ = model.ridge_, model.scale_, model.alpha
+        self.ridge_, self.scale_ = model.ridge_, model.scale_
         self.refit_ridge_ = getattr(model, "refit_ridge", None)
-        self.n_features_ = int(model.support_.sum())
         self.estimator_: Any = model
         if not self._judged.is_own:
             self._columns = np.flatnonzero(model.support_)
             self.estimator_ = fit_estimator(self.estimator, samples.X[:, self._columns], samples.y, samples.fit_params)
 
     def _sizes(self, possible: SizeRange, limit: int, n_units: int) -> list[int | None]:
-        """Return the numbers of features, or groups, to try; None for the number that alpha leaves."""
+        """Return the numbers of features, or groups, to try."""
         rule = self.n_features_to_select
         if isinstance(rule, str):
-            return self._grid.counts(possible, limit, None) if self._grid.alphas == [None] else [None]
+            return self._grid.counts(possible, limit, None)
         return self._grid.counts(possible, limit, self._n_wanted(rule, n_units))
 
     def _encode(self, y: Array) -> Targets:

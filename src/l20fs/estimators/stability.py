@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,7 +21,6 @@ from l20fs.design import Part
 from l20fs.estimators.base import About, BaseSelector, ranks_of
 from l20fs.estimators.frames import is_lazy
 from l20fs.estimators.resampled import Picked, Work, find_units
-from l20fs.estimators.scoring import ScoringSelector, SolvesForOneK
 from l20fs.estimators.selection_table import feature_names
 from l20fs.estimators.selector import L20Selector
 from l20fs.evaluation.parallel import results_of, shared_unless_in_processes, walks_of
@@ -29,6 +28,7 @@ from l20fs.evaluation.resampling import plan_pairs
 from l20fs.evaluation.stability_index import Bound, Stability, expected_false, nogueira
 from l20fs.inputs.constraints import by_index
 from l20fs.inputs.devices import is_device_array
+from l20fs.inputs.old_names import name_new_parameters
 from l20fs.inputs.targets import Targets, encode_targets, warn_of_numbers
 from l20fs.inputs.validation import check_choice, check_number, validate_device_input, validate_input
 from l20fs.typing import Array, Size
@@ -41,13 +41,6 @@ if TYPE_CHECKING:
 MOST_RESAMPLES = 10**6
 
 
-class ResampleProgress(NamedTuple):
-    """Progress that a callback is told after a resample."""
-
-    n_done: int
-    n_resamples: int
-
-
 class StabilitySelector(BaseSelector):
     r"""Select the features that a selector selects most often on halves of the samples.
 
@@ -56,10 +49,9 @@ class StabilitySelector(BaseSelector):
     was selected. One fit keeps the ranking of every half: ``threshold`` and ``n_features_to_select`` can be changed
     afterwards.
 
-    Features that an :class:`L20Selector` selects together (``feature_groups``) are counted, kept and dropped together, and
-    every number below counts such groups and the features that stand alone. Features that it is told to select always or
-    never (``include``, ``exclude``, ``penalty_factor`` 0 and infinity) say nothing about stability and are left out of the
-    index and the error bound.
+    Features that an :class:`L20Selector` selects together (groups of its ``constraints``) are counted, kept and dropped
+    together, and every number below counts such groups and the features that stand alone. Features that it is told to
+    select always or never say nothing about stability and are left out of the index and the error bound.
 
     Parameters
     ----------
@@ -69,12 +61,9 @@ class StabilitySelector(BaseSelector):
     n_features_to_select : int, float or None, default=None
         None: the features with a frequency of at least ``threshold``. A number, or a share of all features: the most
         frequent ones; among equals those with the better mean rank, then the lower index. A feature that no resample
-        selected is never selected. With ``feature_groups`` of the selector it counts groups, and features that stand alone.
+        selected is never selected. With groups of the selector it counts groups, and features that stand alone.
     n_resamples : int, default=100
         Number of halves, even.
-    fraction : float, default=0.5
-        Share of the samples in each half, up to 0.5. Below that, the two subsets of a pair are disjoint, but leave out the
-        rest.
     threshold : float, default=0.6
         See ``n_features_to_select``. 0.6 is the low end of what is usual, 0.6 to 0.9: halves have half the evidence, so
         that a good feature may well be missed in a third of them. Above 0.5 there is an :meth:`error_bound`.
@@ -85,8 +74,6 @@ class StabilitySelector(BaseSelector):
         Number of processes, as in scikit-learn; the result does not depend on it. None, or 1: halves are fitted
         side by side in one process and share their products with X, where an L20Selector selects; so are those of files,
         Dask arrays and devices, for any number.
-    callback : callable or None, default=None
-        Called with :class:`ResampleProgress` after each resample; of those that are fitted side by side, when all are done.
     verbose : int, default=0
         1 prints a line per resample.
 
@@ -105,7 +92,7 @@ class StabilitySelector(BaseSelector):
         behind the last of them.
     orders_ : array of shape (n_resamples, n_kept)
         The best features of each resample, best first; -1 behind the last one. As many as the selector selects, or its
-        ``max_features`` if that is more. A group is there once, by its feature of the lowest index.
+        ``max_features_to_select`` if that is more. A group is there once, by its feature of the lowest index.
     sizes_ : array of shape (n_resamples,)
         How many of them the selector selected.
     selected_ : array of shape (n_resamples, n_features)
@@ -133,7 +120,7 @@ class StabilitySelector(BaseSelector):
     >>> stable = StabilitySelector(L20Selector(3), n_resamples=20, random_state=0).fit(X, y)
     >>> bool((stable.get_support(indices=True) == informative).all())
     True
-    >>> stable.set_params(n_features_to_select=1).transform(X).shape
+    >>> stable.at(1).transform(X).shape
     (200, 1)
     """
 
@@ -142,9 +129,9 @@ class StabilitySelector(BaseSelector):
         kind="wrapper",
         cost="n_resamples fits on half of the samples",
     )
-    allows_none = True
-    takes_blocks = True
-    takes_device_arrays = True
+    _allows_none = True
+    _takes_blocks = True
+    _takes_device_arrays = True
     # Groups have no other use than this one: a pipeline hands them over without being asked to.
     __metadata_request__fit = {"groups": True}  # noqa: RUF012
 
@@ -155,27 +142,24 @@ class StabilitySelector(BaseSelector):
     stability_: float
     stability_interval_: tuple[float, float]
 
+    @name_new_parameters
     def __init__(
         self,
         selector: Any = None,
-        n_features_to_select: int | float | None = None,
         *,
+        n_features_to_select: int | float | None = None,
         n_resamples: int = 100,
-        fraction: float = 0.5,
         threshold: float = 0.6,
         random_state: Any = None,
         n_jobs: int | None = None,
-        callback: Callable[[ResampleProgress], object] | None = None,
         verbose: int = 0,
     ) -> None:
         self.selector = selector
         self.n_features_to_select = n_features_to_select
         self.n_resamples = n_resamples
-        self.fraction = fraction
         self.threshold = threshold
         self.random_state = random_state
         self.n_jobs = n_jobs
-        self.callback = callback
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, groups: Any = None, adjust_for: Any = None) -> Self:
@@ -220,13 +204,13 @@ class StabilitySelector(BaseSelector):
         if _may_do_both(selector) and selector.task == "auto":  # a half may look like another task than the whole
             selector.set_params(task="regression" if targets.classes is None else "classification")
         y, groups = _for_selector(targets), extra["groups"]
-        pairs = plan_pairs(targets, groups, float(self.fraction), self._seed())
+        pairs = plan_pairs(targets, groups, 0.5, self._seed())
         self._units = find_units(selector, X, targets)
         given = {"sample_weight": targets.sample_weight, "adjust_for": targets.nuisances}
         metadata = {name: values for name, values in given.items() if values is not None}
         if groups is not None and has_fit_parameter(selector, "groups"):
             metadata["groups"] = np.asarray(groups)
-        X = shared_unless_in_processes(X, self.n_jobs) if getattr(selector, "takes_parts", False) else X
+        X = shared_unless_in_processes(X, self.n_jobs) if getattr(selector, "_takes_parts", False) else X
         work = Work(selector, X, y, metadata, pairs, self._units, int(self.n_resamples))
         self._keep_picked(self._run(work, targets.Y.shape[1]))
 
@@ -236,24 +220,19 @@ class StabilitySelector(BaseSelector):
         with closing(self._picked(work, n_targets)) as results:
             for picked in results:
                 found.append(picked)
-                self._report(ResampleProgress(len(found), work.n_resamples))
+                if self.verbose:
+                    print(f"[StabilitySelector] {len(found)} of {work.n_resamples} resamples")
         return found
 
     def _picked(self, work: Work, n_targets: int) -> Generator[Picked, None, None]:
         """Return the results of all resamples, computed side by side."""
         resamples = range(work.n_resamples)
-        if isinstance(work.X, Part) and hasattr(work.selector, "walk_fit"):
+        if isinstance(work.X, Part) and hasattr(work.selector, "_walk_fit"):
             starts = [partial(work.walk, resample) for resample in resamples]
-            return walks_of(starts, work.X, n_targets, work.selector.most_rows(work.X.shape[1]))
+            return walks_of(starts, work.X, n_targets, work.selector._most_rows(work.X.shape[1]))
         # What fits share, and arrays on a device, stay in this process.
         is_here = isinstance(work.X, Part) or is_device_array(work.X)
         return results_of(work.pick, ((resample,) for resample in resamples), 1 if is_here else self.n_jobs)
-
-    def _report(self, progress: ResampleProgress) -> None:
-        if self.verbose:
-            print(f"[StabilitySelector] {progress.n_done} of {progress.n_resamples} resamples")
-        if self.callback is not None:
-            self.callback(progress)
 
     def _keep_picked(self, found: list[Picked]) -> None:
         n_kept = np.array([len(picked.order) for picked in found])
@@ -400,7 +379,7 @@ class StabilitySelector(BaseSelector):
             return self.frequencies_ >= self.threshold
         return (self.ranking_ <= self._n_wanted(k, len(self._units.heads))) & (self.frequencies_ > 0.0)
 
-    def selection_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> pd.DataFrame:
         """Return a table of the features that were selected in any resample, best first.
 
         Columns: ``feature``, ``rank``, ``stability`` (the share of resamples that select it), ``standard_error`` (of
@@ -411,10 +390,7 @@ class StabilitySelector(BaseSelector):
         DataFrame
             One row per feature.
         """
-        try:
-            import pandas as pd
-        except ModuleNotFoundError:
-            raise ModuleNotFoundError("selection_frame() needs pandas: pip install 'l20fs[pandas]'.") from None
+        import pandas as pd
 
         support = self.support_
         chosen = np.argsort(self.ranking_, kind="stable")[: np.count_nonzero(self.frequencies_)]
@@ -448,7 +424,7 @@ class StabilitySelector(BaseSelector):
         if k > n_kept:
             raise ValueError(
                 f"k={k} is more than the {n_kept} {self._units.called} that are kept of each resample. Fit with a selector "
-                f"that selects {k}, or that has max_features={k}."
+                f"that selects {k}, or that has max_features_to_select={k}."
             )
         return int(k)
 
@@ -456,7 +432,6 @@ class StabilitySelector(BaseSelector):
         check_number("n_resamples", self.n_resamples, minimum=2, strict=False, most=MOST_RESAMPLES, whole=True)
         if self.n_resamples % 2:
             raise ValueError(f"n_resamples={self.n_resamples} is odd, but the halves come in pairs. Use an even number.")
-        check_share("fraction", self.fraction, 0.5)
         check_share("threshold", self.threshold, 1.0)
         if isinstance(self.selector, Pipeline):
             last = type(self.selector.steps[-1][1]).__name__
@@ -478,18 +453,18 @@ class StabilitySelector(BaseSelector):
         return int(self.random_state)
 
     @property
-    def takes_parts(self) -> bool:  # type: ignore[override]  # if the selector does
+    def _takes_parts(self) -> bool:  # type: ignore[override]  # if the selector does
         """Whether X may be a part of samples that several fits share."""
-        return bool(getattr(self._selector(), "takes_parts", False))
+        return bool(getattr(self._selector(), "_takes_parts", False))
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Targets]:
         if isinstance(X, Part):
             return self._validate_part(X, y)
         selector = self._selector()
         tags = get_tags(selector)
-        if self.takes_parts and is_lazy(X):
+        if self._takes_parts and is_lazy(X):
             return self._validate_blocks(X, y)
-        if is_device_array(X) and getattr(selector, "takes_device_arrays", False):
+        if is_device_array(X) and getattr(selector, "_takes_device_arrays", False):
             X, y = validate_device_input(self, X, y)
             return X, self._encode(y)
         # The tags of a selector of another package need not say that it has a use for y, and its fit takes it anyway.
@@ -537,7 +512,7 @@ class StabilitySelector(BaseSelector):
         inner = get_tags(self._selector())
         tags.input_tags.sparse = inner.input_tags.sparse
         tags.target_tags = inner.target_tags
-        tags.array_api_support = getattr(self._selector(), "takes_device_arrays", False)
+        tags.array_api_support = getattr(self._selector(), "_takes_device_arrays", False)
         return tags
 
 
@@ -550,9 +525,7 @@ def _innermost(selector: Any) -> Any:
 
 def _may_do_both(selector: Any) -> bool:
     """Return whether labels and numbers are possible targets of a selector, by its ``task``."""
-    if isinstance(selector, L20Selector):
-        return selector.tasks == L20Selector.tasks
-    return isinstance(selector, ScoringSelector | SolvesForOneK) and "task" in selector.get_params(deep=False)
+    return isinstance(selector, BaseSelector) and "task" in selector.get_params(deep=False)
 
 
 def _ignores_targets(selector: Any) -> bool:

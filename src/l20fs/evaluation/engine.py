@@ -212,13 +212,13 @@ OF_ALL_SAMPLES = ("n_features_to_select=", "adjust_for explains")
 def walk_fit(selector: Any, train: Samples) -> Walk[None]:
     """Fit a selector to samples with their weights and nuisances, without warnings about all samples.
 
-    Those with ``walk_fit`` walk beside others.
+    Those with ``_walk_fit`` walk beside others.
     """
     given = {"sample_weight": train.sample_weight, "adjust_for": train.nuisances}
     given = {name: values for name, values in given.items() if values is not None}
-    if hasattr(selector, "walk_fit"):
+    if hasattr(selector, "_walk_fit"):
         X = share_samples(train.X)
-        yield from selector.walk_fit(X if train.names is None else NamedColumns(X, train.names), train.y, **given)
+        yield from selector._walk_fit(X if train.names is None else NamedColumns(X, train.names), train.y, **given)
         return
     with warnings.catch_warnings():
         for text in OF_ALL_SAMPLES:
@@ -363,7 +363,7 @@ def _prepared(selector: Any, sizes: tuple[int | None, ...], n_features: int, *, 
     """Return an unfitted copy that covers all sizes, without output."""
     counts = _counts(sizes)
     largest = min(max(counts), n_features) if len(counts) == len(sizes) else None
-    changes: dict[str, Any] = {"max_features": largest, "callback": None, "certify": False}
+    changes: dict[str, Any] = {"max_features": largest, "max_features_to_select": largest, "callback": None, "verbose": 0}
     if not one_ranking:
         changes["sizes"] = counts  # of methods that solve for each size
     known = selector.get_params(deep=False)
@@ -380,8 +380,8 @@ def _counts(sizes: tuple[int | None, ...]) -> list[int]:
 def _features(fitted: Any, sizes: tuple[int | None, ...], *, one_ranking: bool) -> list[Array]:
     """Return the features of every size, best first."""
     if not one_ranking or None in sizes:
-        return [fitted.order_for(size) for size in sizes]
-    order = fitted.order_for(min(max(_counts(sizes)), len(fitted.ranking_)))
+        return [fitted._order_for(size) for size in sizes]
+    order = fitted._order_for(min(max(_counts(sizes)), len(fitted.ranking_)))
     ends = np.searchsorted(fitted.ranking_[order], _counts(sizes), side="right")
     return [order[:end] for end in ends]
 

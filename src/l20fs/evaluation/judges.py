@@ -39,7 +39,7 @@ class OwnModel:
 
     def __call__(self, selection: Selection, train: Samples, test: Samples) -> Array:
         X = test.X.stored() if isinstance(test.X, Part) else test.X
-        models = (selection.selector.with_size(size) for size in selection.sizes)
+        models = (selection.selector.at(size) for size in selection.sizes)
         return _per_size([score(self.scorer, model, X, test.y, test.score_params) for model in models])
 
 
@@ -161,7 +161,7 @@ class OwnRule:
 
     def values(self, selection: Selection, train: Samples, test: Samples, refit_ridge: float | None = None) -> Array:
         """Return the values of the rules at the test samples, (n_test, n_sizes, n_values)."""
-        rules = selection.selector.models_on(selection.n_features, refit_ridge)
+        rules = selection.selector._models_on(selection.n_features, refit_ridge)
         return rules.apply(_as_float64(test.columns(rules.rows)))
 
 

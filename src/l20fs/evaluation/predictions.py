@@ -175,10 +175,10 @@ def predictions_by_k(
     """
     targets = summarise(np.asarray(y))
     predictor = _predictor(selector, targets)
-    rule = OwnRule() if hasattr(predictor, "model_for") else RefittedRule(ridge, task=targets.task)
+    rule = OwnRule() if hasattr(predictor, "_models_on") else RefittedRule(ridge, task=targets.task)
     is_labelled = isinstance(targets, Classes)
     labels = targets.labels[targets.codes] if isinstance(targets, Classes) else targets.truth
-    may_share = preprocess is None and predictor.takes_parts
+    may_share = preprocess is None and predictor._takes_parts
     X = _by_samples(X, may_share=may_share)
     if may_share:
         X = shared_unless_in_processes(X, n_jobs)
@@ -203,9 +203,11 @@ def predictions_by_k(
 
 def _predictor(selector: Any, targets: TargetSummary) -> Any:
     """Return the model of a path, or a selector that has none as it is."""
-    if not hasattr(selector, "as_classifier"):
+    if not hasattr(selector, "_as_classifier"):
         return selector
-    return selector.as_classifier().set_params(calibration=None) if isinstance(targets, Classes) else selector.as_regressor()
+    return (
+        selector._as_classifier().set_params(calibration=None) if isinstance(targets, Classes) else selector._as_regressor()
+    )
 
 
 def _by_samples(X: Any, *, may_share: bool) -> Any:

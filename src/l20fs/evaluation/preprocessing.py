@@ -19,9 +19,9 @@ from sklearn.utils.validation import validate_data
 from l20fs.evaluation.engine import Parts, Samples
 from l20fs.evaluation.folds import Fold
 from l20fs.evaluation.parallel import results_of
-from l20fs.inputs.constraints import FEATURE_CONSTRAINTS, Features, resolve_constraints
+from l20fs.inputs.constraints import Constraints
 from l20fs.inputs.frames import collected, collected_targets
-from l20fs.inputs.panel_constraints import Constraints
+from l20fs.inputs.names import Features
 from l20fs.inputs.validation import (
     name_texts,
     refuse_foreign_array,
@@ -204,37 +204,24 @@ def _find(wanted: Array, names: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class CarriedConstraints:
-    """Constraints on the columns of all samples, for models of folds that have other columns.
+    """Constraints on the columns of all samples, by index, for models of folds that have other columns.
 
     A column that only the fold has is free; one that the fold does not have needs no constraint there.
     """
 
     names: Array
-    labels: Array
-    factors: Array
-    of_panels: Constraints | None = None
+    constraints: Constraints
 
     @classmethod
     def of(cls, selector: Any, samples: Samples, parts: Sequence[Parts] | None) -> CarriedConstraints | None:
         """Return the constraints of a selector if some fold needs them carried."""
-        constraints = {name: getattr(selector, name) for name in FEATURE_CONSTRAINTS}
-        of_panels = selector.constraints
-        is_free = of_panels is None and all(value is None for value in constraints.values())
-        if all(part.places is None for part in parts or []) or is_free:
+        if all(part.places is None for part in parts or []) or selector.constraints is None:
             return None
         assert samples.names is not None
         features = Features(samples.X.shape[1], samples.names)
-        resolved = resolve_constraints(np.ones(features.n_features, dtype=bool), samples.names, **constraints)
-        return cls(samples.names, *resolved, None if of_panels is None else of_panels.by_index(features))
+        return cls(samples.names, selector.constraints.by_index(features))
 
     def adapt(self, model: Any, train: Samples) -> None:
         """Give an unfitted model the constraints of the columns that the training samples of a fold have."""
-        names = train.names
-        if names is None:
-            return
-        places = _find(names, self.names)
-        labels = np.where(places < 0, len(self.labels) + np.arange(len(names)), self.labels[places])
-        factors = np.where(places < 0, 1.0, self.factors[places])
-        model.set_params(include=None, exclude=None, penalty_factor=factors, feature_groups=labels)
-        if self.of_panels is not None:
-            model.set_params(constraints=self.of_panels.placed(places))
+        if train.names is not None:
+            model.set_params(constraints=self.constraints.placed(_find(train.names, self.names)))

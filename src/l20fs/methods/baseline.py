@@ -37,8 +37,8 @@ class Baseline(Method):
     """
 
     about = About("no selection", "none", "O(1)")
-    takes_any_size = True
-    needs_labels = False
+    _takes_any_size = True
+    _needs_labels = False
 
     n_features_to_select: int | float = 1.0
 

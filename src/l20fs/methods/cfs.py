@@ -71,13 +71,13 @@ class CFS(Method):
     (array([0]), 1.0)
     """
 
-    allows_none = True
+    _allows_none = True
     about = About(
         "Hall, Correlation-based feature selection for machine learning (1999)",
         "filter",
         "O(k N d)",
     )
-    takes_any_size = True
+    _takes_any_size = True
 
     checks = rules(max_stale=COUNT)
 

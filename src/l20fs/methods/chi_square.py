@@ -75,8 +75,8 @@ class ChiSquare(Method):
         "filter",
         "O(N d)",
     )
-    takes_any_size = True
-    takes_device_arrays = True
+    _takes_any_size = True
+    _takes_device_arrays = True
 
     checks = rules(counts=check_flag, rank_by=choice("auto", "statistic", "p_value"))
 

@@ -42,7 +42,7 @@ class ESFS(MethodForOneK):
     tol : float, default=1e-6
         Relative decrease of the loss below which stage 2 stops.
     sizes : sequence of int or None, default=None
-        Other numbers of features to solve for in ``fit``, for ``support_for`` and ``n_features_to_select``.
+        Other numbers of features to solve for in ``fit``, for :meth:`at`.
     callback : callable or None, default=None
         Called with a :class:`~l20fs.estimators.scoring.Progress` after each step.
 

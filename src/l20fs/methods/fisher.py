@@ -51,7 +51,7 @@ class FisherScore(Method):
         "filter",
         "O(N d)",
     )
-    takes_device_arrays = True
+    _takes_device_arrays = True
 
     def _score_features(self, X: Any, targets: Targets) -> Scored:
         between, total = class_scatter(X, targets)

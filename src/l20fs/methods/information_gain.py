@@ -61,7 +61,7 @@ class InformationGain(Method):
     """
 
     about = About("Quinlan, Induction of decision trees (1986)", "filter", "O(N d log N)")
-    takes_any_size = True
+    _takes_any_size = True
 
     checks = rules(criterion=choice(*CRITERIA))
 

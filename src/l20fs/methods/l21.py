@@ -113,8 +113,8 @@ class L21(PathSelector):
         "embedded",
         "O(N d C) per penalty and check",
     )
-    needs_labels = False
-    takes_device_arrays = True
+    _needs_labels = False
+    _takes_device_arrays = True
 
     task: Task = "auto"
 

@@ -93,8 +93,8 @@ class MRMR(Method):
         "filter",
         "O(k N d)",
     )
-    takes_any_size = True
-    takes_device_arrays = True
+    _takes_any_size = True
+    _takes_device_arrays = True
 
     checks = rules(variant=choice(*VARIANTS))
 

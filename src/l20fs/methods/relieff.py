@@ -95,8 +95,8 @@ class ReliefF(Method):
         "filter",
         "O(N^2 d)",
     )
-    takes_any_size = True
-    takes_device_arrays = True
+    _takes_any_size = True
+    _takes_device_arrays = True
 
     checks = rules(variant=choice(*get_args(Variant)))
 
@@ -105,12 +105,12 @@ class ReliefF(Method):
     task: Task = "auto"
 
     @property
-    def takes_numbers(self) -> bool:  # type: ignore[override]
+    def _takes_numbers(self) -> bool:  # type: ignore[override]
         """Whether y may hold numbers: not for the variants of Relief, which is about classes."""
         return self.variant == "relieff"
 
     @property
-    def takes_missing(self) -> bool:  # type: ignore[override]
+    def _takes_missing(self) -> bool:  # type: ignore[override]
         """Whether X may have missing values: not for the variants of Relief, whose distances need all values."""
         return self.variant == "relieff"
 

@@ -91,8 +91,8 @@ class RFS(Method):
         "embedded",
         "O(min(N, d) N d) per iteration",
     )
-    needs_labels = False
-    takes_device_arrays = True
+    _needs_labels = False
+    _takes_device_arrays = True
     checks = rules(gamma=POSITIVE, bias=choice("none", "unpenalised"))
 
     gamma: float = 1.0

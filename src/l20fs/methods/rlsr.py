@@ -97,7 +97,7 @@ class RLSR(Method):
         "embedded",
         "O(min(N, d) N d) per iteration",
     )
-    takes_device_arrays = True
+    _takes_device_arrays = True
     checks = rules(gamma=POSITIVE, p=POSITIVE)
 
     gamma: float = 1.0

@@ -58,7 +58,7 @@ class RPMFS(MethodForOneK):
         Tolerance of both constraints: the distance of W and V relative to V, and the root mean square distance of the
         residual and E.
     sizes : sequence of int or None, default=None
-        Other numbers of features to solve for in ``fit``, for ``support_for`` and ``n_features_to_select``.
+        Other numbers of features to solve for in ``fit``, for :meth:`at`.
     task : {"auto", "classification", "regression"}, default="auto"
         Whether y holds labels or numbers; ``"auto"`` takes whole numbers in one column for labels.
     callback : callable or None, default=None
@@ -104,7 +104,7 @@ class RPMFS(MethodForOneK):
         "embedded",
         "O(N^2 d), then O(N d C) per iteration",
     )
-    needs_labels = False
+    _needs_labels = False
     checks = rules(mu=number(strict=True, below=LARGEST_MU), rho=number(1), init=choice("zeros", "random"), tol=POSITIVE)
 
     mu: float = 0.01

@@ -104,8 +104,8 @@ class SVMRFE(Method):
         "wrapper",
         "O(N^2 d), then O(N d C) and C fits of O(N^2) to O(N^3) per round",
     )
-    takes_sparse = True
-    takes_numbers = True
+    _takes_sparse = True
+    _takes_numbers = True
     checks = rules(C=POSITIVE, epsilon=number(), tol=number(1e-12))
 
     C: float = 1.0

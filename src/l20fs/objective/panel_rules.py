@@ -10,7 +10,7 @@ The solvers and the bounds know nothing else about constraints.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -180,6 +180,9 @@ class PanelRules:
         """Return the rules for some units alone, numbered anew, without those that say nothing about them."""
         weights = self.weights[:, units].tocsr()
         speaks = (np.diff(weights.indptr) > 0) | (self.lower > 0.0) | (self.upper < 0.0)
-        kept = np.flatnonzero(speaks)
-        names = tuple(self.names[rule] for rule in kept) if self.names else ()
-        return PanelRules(weights[kept], self.lower[kept], self.upper[kept], names, self.size)
+        return replace(self, weights=weights).some(np.flatnonzero(speaks))
+
+    def some(self, rules: Array) -> PanelRules:
+        """Return some of the rules."""
+        names = tuple(self.names[rule] for rule in rules) if self.names else ()
+        return PanelRules(self.weights[rules].tocsr(), self.lower[rules], self.upper[rules], names, self.size)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from l20fs.files import write_atomically
 from l20fs.inputs.devices import Place
 from l20fs.objective.nested_rules import NestedRules, NestedSquares
 from l20fs.objective.panel_rules import PanelRules
@@ -21,6 +19,9 @@ from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.stage import Refit, Stage
 from l20fs.prediction.discriminant import ClassScatter
 from l20fs.typing import Array, Ranking
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,9 +84,6 @@ class SolutionPath:
         Strength mu of the ridge term, in the units after ``scale``.
     null_loss : array of shape ()
         Value of f without features, W = 0; with ``loss="l21"`` that of the weighted squares.
-    lower_bounds : array of shape (k_max + 1,)
-        Lower bounds on f of any k features, or units of features, under the constraints of the fit, for k from 0 on, from
-        which :meth:`gap` is computed; infinite where k is too small to meet them, and empty without ``certify=True``.
 
     Examples
     --------
@@ -123,7 +121,6 @@ class SolutionPath:
     ridge: Array
     null_loss: Array
     tie: Array
-    lower_bounds: Array
     costs: Array
     unit_of: Array
 
@@ -154,7 +151,7 @@ class SolutionPath:
         Returns
         -------
         SolutionPath
-            The path, without factors for refits and without lower bounds.
+            The path, without factors for refits.
         """
         penalty = penalty or RowPenalty.plain(problem.n_features)
         n_nonzero = np.array([len(stage.rows) for stage in stages])
@@ -188,7 +185,6 @@ class SolutionPath:
             ridge=np.array(problem.ridge),
             null_loss=np.array(problem.null_loss),
             tie=np.array(problem.tie),
-            lower_bounds=np.empty(0),
             costs=np.array([stage.price for stage in stages]),
             unit_of=penalty.unit_of,
         )
@@ -205,7 +201,7 @@ class SolutionPath:
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_place"}
+        return {each.name: vars(self)[each.name] for each in fields(self)}  # not what reading has cached
 
     def __repr__(self) -> str:
         return (
@@ -697,7 +693,8 @@ class SolutionPath:
         rows = self.support(k)
         if len(rows) > self.refit_triangle.shape[1]:
             raise ValueError(
-                f"{method}(k={k}): the path can be refitted up to k={self.largest_refit}. Fit with max_features={k}."
+                f"{method}(k={k}): the path can be refitted up to k={self.largest_refit}. Fit with "
+                f"max_features_to_select={k}."
             )
         return rows
 
@@ -736,52 +733,6 @@ class SolutionPath:
                 rises[is_member] = self._loss_on(np.flatnonzero(~is_member)) - loss
         return np.maximum(np.divide(rises, loss, out=np.full(n_rows, np.inf), where=loss > 0.0), 0.0)
 
-    def with_bounds(self, lower_bounds: Array) -> SolutionPath:
-        """Return this path with lower bounds on f.
-
-        Parameters
-        ----------
-        lower_bounds : array of shape (k_max + 1,)
-            Lower bounds on f of any k features, for k from 0 to ``k_max``.
-
-        Returns
-        -------
-        SolutionPath
-            The same path with these bounds.
-        """
-        return self._with(lower_bounds=lower_bounds)
-
-    def gap(self, k: int) -> float:
-        """Return an upper bound on the relative excess of f of the best k features of the ranking over the optimum.
-
-        The optimum is that of the selections of k units under the constraints of the fit. It is f alone that is compared,
-        whatever the units cost. Needs a fit with ``certify=True``.
-
-        Parameters
-        ----------
-        k : int
-            Number of features, at most the largest that was certified.
-
-        Returns
-        -------
-        float
-            The gap, from 0 to 1; 0.01 means that no set of k features has an f that is lower by more than 1 %.
-
-        Raises
-        ------
-        ValueError
-            If there is no lower bound for ``k``.
-        """
-        if self._check_k(k) >= len(self.lower_bounds):
-            raise ValueError(
-                f"gap(k={k}): the path has lower bounds up to k={len(self.lower_bounds) - 1}. Fit with certify=True"
-                f" and max_features={k}."
-                if len(self.lower_bounds)
-                else f"gap(k={k}): the path has no lower bounds. Fit with certify=True."
-            )
-        loss = self.refit(k).loss
-        return max(0.0, 1.0 - float(self.lower_bounds[k]) / loss) if loss > 0.0 else 0.0
-
     def _check_k(self, k: int) -> int:
         least, most = max(1, self.least_size), self.n_selectable
         if not least <= k <= most:
@@ -791,48 +742,17 @@ class SolutionPath:
             raise ValueError(f"k={k} is outside {least} to {most}, the number of {what}{rest}.")
         return int(k)
 
-    def save(self, file: str | os.PathLike[str]) -> None:
-        """Write the path as a compressed npz file, atomically.
-
-        Parameters
-        ----------
-        file : path
-            Name of the file, which is replaced if it exists.
-        """
-        write_atomically(file, self.write)
-
-    def write(self, stream: BinaryIO) -> None:
-        """Write the path to an open file, as :meth:`save` does.
-
-        Parameters
-        ----------
-        stream : binary file
-            File open for writing.
-        """
-        np.savez_compressed(stream, **{f.name: getattr(self, f.name) for f in fields(self)})
-
-    @classmethod
-    def load(cls, file: str | os.PathLike[str]) -> SolutionPath:
-        """Read a path written by :meth:`save`; nothing in the file is unpickled.
-
-        Parameters
-        ----------
-        file : path
-            Name of the file.
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table of the stages of the path.
 
         Returns
         -------
-        SolutionPath
-            The path.
-
-        Raises
-        ------
-        ValueError
-            If the file is damaged or was not written by :meth:`save`.
+        DataFrame
+            Columns ``alpha``, ``n_features`` (of units, where there are groups), ``loss``, ``objective`` and ``features``,
+            a list of indices.
         """
-        with open(file, "rb") as stream:
-            try:
-                with np.load(stream, allow_pickle=False) as stored:
-                    return cls(**{f.name: stored[f.name] for f in fields(cls)})
-            except Exception as error:  # a damaged archive fails in a dozen ways, in zipfile, zlib, struct and numpy
-                raise ValueError(f"{os.fspath(file)!r} is not a path file written by SolutionPath.save: {error}") from error
+        import pandas as pd
+
+        stages = range(len(self.alphas))
+        columns = {"alpha": self.alphas, "n_features": self.sizes, "loss": self.losses, "objective": self.objectives}
+        return pd.DataFrame(columns | {"features": [self.stage_rows(stage).tolist() for stage in stages]})

@@ -37,20 +37,18 @@ MOST_DOTS = 40
 
 
 class ScoreCurveDisplay:
-    """Plot of the cross-validated score against the number of features, or against lambda.
+    """Plot of the cross-validated score against the number of features.
 
     Parameters
     ----------
+    n_features : array of shape (n_points,)
+        Number of features of each point.
     mean : array of shape (n_points,)
         Mean score over the folds.
     error : array of shape (n_points,)
         Standard error of the mean, drawn as a band.
-    n_features : array of shape (n_points,), optional
-        Number of features of each point. Give either ``n_features`` or ``alpha``.
-    alpha : array of shape (n_points,), optional
-        Lambda of each point.
     chosen : float, optional
-        Number of features, or lambda, that was chosen.
+        Number of features that was chosen.
     ridge : array of shape (n_points,), optional
         Ridge parameter of each point: one curve for each of its values.
     chosen_ridge : float, optional
@@ -67,7 +65,7 @@ class ScoreCurveDisplay:
     other_lines_ : dict of float to Line2D
         Curves of the other ridge parameters, if they are drawn.
     chosen_ : Line2D or None
-        Vertical line at the chosen number of features or lambda.
+        Vertical line at the chosen number of features.
     best_ : Line2D
         Highest score of all ridge parameters.
     ax_ : Axes
@@ -94,19 +92,15 @@ class ScoreCurveDisplay:
     def __init__(
         self,
         *,
+        n_features: Any,
         mean: Any,
         error: Any,
-        n_features: Any = None,
-        alpha: Any = None,
         chosen: float | None = None,
         ridge: Any = None,
         chosen_ridge: float | None = None,
         score_name: str = "score",
     ) -> None:
-        if (n_features is None) == (alpha is None):
-            raise ValueError("ScoreCurveDisplay needs either n_features or alpha. Give one of them, and not both.")
-        self.n_features = None if n_features is None else np.asarray(n_features)
-        self.alpha = None if alpha is None else np.asarray(alpha)
+        self.n_features = np.asarray(n_features)
         self.mean = np.asarray(mean, dtype=np.float64)
         self.error = np.asarray(error, dtype=np.float64)
         self.chosen = chosen
@@ -114,7 +108,7 @@ class ScoreCurveDisplay:
         self.chosen_ridge = chosen_ridge if ridge is not None else 0.0
         self.score_name = score_name
         for name in ("mean", "error", "ridge"):
-            check_length(name, getattr(self, name), len(self._places), "points")
+            check_length(name, getattr(self, name), len(self.n_features), "points")
         if self.chosen_ridge is None and len(np.unique(self.ridge)) == 1:
             self.chosen_ridge = self.ridge[0]
         if self.chosen_ridge not in self.ridge:
@@ -122,16 +116,9 @@ class ScoreCurveDisplay:
                 f"chosen_ridge={self.chosen_ridge!r} is none of {np.unique(self.ridge).tolist()}. Name one of them."
             )
 
-    @property
-    def _places(self) -> Array:
-        return self.alpha if self.n_features is None else self.n_features  # type: ignore[return-value]  # one is there
-
     @classmethod
     def from_estimator(cls, estimator: Any, *, all_ridges: bool = False, ax: Axes | None = None) -> ScoreCurveDisplay:
         """Draw the scores of a fitted cross-validation.
-
-        The scores are drawn against lambda if lambda was chosen instead of the number of features, and otherwise against
-        the number of features, along the paths that end at the chosen lambda.
 
         Parameters
         ----------
@@ -147,22 +134,14 @@ class ScoreCurveDisplay:
         ScoreCurveDisplay
             The display, drawn.
         """
-        check_attributes(estimator, ("cv_results_", "ridge_", "alpha_"), cls, "L20SelectorCV")
+        check_attributes(estimator, ("cv_results_", "ridge_"), cls, "L20SelectorCV")
         results = estimator.cv_results_
-        ridge, alpha = np.asarray(results["ridge"]), np.asarray(results["alpha"])
-        has_one_size = len({*zip(ridge.tolist(), alpha.tolist(), strict=True)}) == len(ridge)
-        if estimator.alpha_ is not None and has_one_size:
-            shown = np.ones(len(ridge), dtype=bool)
-            places = {"alpha": alpha, "chosen": estimator.alpha_}
-        else:
-            shown = np.isnan(alpha) if estimator.alpha_ is None else alpha == estimator.alpha_
-            n_features = np.asarray(results["n_features"])[shown]
-            places = {"n_features": n_features, "chosen": np.count_nonzero(estimator.support_)}
         return cls(
-            **places,
-            mean=np.asarray(results["mean_test_score"])[shown],
-            error=np.asarray(results["standard_error"])[shown],
-            ridge=ridge[shown],
+            n_features=results["n_features"],
+            mean=results["mean_test_score"],
+            error=results["standard_error"],
+            chosen=float(np.count_nonzero(estimator.support_)),
+            ridge=results["ridge"],
             chosen_ridge=estimator.ridge_,
             score_name=_score_name(estimator),
         ).plot(ax, all_ridges=all_ridges)
@@ -207,16 +186,12 @@ class ScoreCurveDisplay:
 
     def _mark_best(self, ax: Axes) -> None:
         """Mark the highest score of all ridge parameters."""
-        # A larger lambda leaves fewer features.
-        sparsity = {
-            "n_features": -self._places if self.n_features is None else self._places,
-            "alpha": np.zeros(len(self.mean)),
-        }
-        best = choose(sparsity | {"error": -self.mean, "skill": np.ones(len(self.mean)), "ridge": self.ridge}, "best")
-        text = f"highest: {self._text(self._places[best])}"
+        scores = {"error": -self.mean, "skill": np.ones(len(self.mean)), "ridge": self.ridge}
+        best = choose({"n_features": self.n_features, "alpha": np.zeros(len(self.mean))} | scores, "best")
+        text = f"highest: {self._text(self.n_features[best])}"
         if self.ridge[best] != self.chosen_ridge:
             text += f", ridge {self.ridge[best]:g}"
-        self.best_ = ax.plot(self._places[best], self.mean[best], "o", mfc="none", mec=GREY, ms=9, label=text)[0]
+        self.best_ = ax.plot(self.n_features[best], self.mean[best], "o", mfc="none", mec=GREY, ms=9, label=text)[0]
 
     def _draw_others(self, ax: Axes) -> None:
         others = [ridge for ridge in np.unique(self.ridge).tolist() if ridge != self.chosen_ridge]
@@ -227,8 +202,8 @@ class ScoreCurveDisplay:
     def _curve(self, ridge: float | None) -> tuple[Array, Array, Array]:
         """Return the points of one ridge parameter, sparsest model first."""
         points = np.flatnonzero(self.ridge == ridge)
-        points = points[np.argsort(self._places[points] if self.alpha is None else -self.alpha[points], kind="stable")]
-        return self._places[points], self.mean[points], self.error[points]
+        points = points[np.argsort(self.n_features[points], kind="stable")]
+        return self.n_features[points], self.mean[points], self.error[points]
 
     def _name(self, ridge: float | None) -> str:
         if len(np.unique(self.ridge)) == 1:
@@ -236,20 +211,18 @@ class ScoreCurveDisplay:
         return f"ridge {ridge:g}{' (chosen)' if ridge == self.chosen_ridge else ''}"
 
     def _text(self, place: float) -> str:
-        return f"λ = {place:.3g}" if self.n_features is None else f"{place:g} feature{'s' if place != 1 else ''}"
+        return f"{place:g} feature{'s' if place != 1 else ''}"
 
     def _set_scales(self, ax: Axes) -> None:
         from matplotlib.ticker import MaxNLocator
 
-        places = np.unique(self._places)
+        places = np.unique(self.n_features)
         steps = np.diff(places)
-        if self.alpha is not None or (len(steps) and places[0] > 0 and steps.max() > UNEVEN * steps.min()):
+        if len(steps) and places[0] > 0 and steps.max() > UNEVEN * steps.min():
             use_log_axis(ax, places[0], places[-1])
         else:
             ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-        if self.alpha is not None:
-            ax.xaxis.set_inverted(True)
-        ax.set_xlabel("number of features" if self.alpha is None else "λ, the price of a feature (falling)")
+        ax.set_xlabel("number of features")
         ax.set_ylabel(f"cross-validated {self.score_name}", **VERBATIM)
         clear_frame(ax)
 

@@ -22,7 +22,7 @@ from l20fs.typing import Array
 if TYPE_CHECKING:
     import pandas as pd
 
-    from l20fs import L20SelectorCV, Panel, PanelAtlas, StabilitySelector
+    from l20fs import L20SelectorCV, Panel, NearOptimalPanels, StabilitySelector
 
 #: Features that a page shows besides the selected ones, at least and at most; numbers of weights of all its sizes.
 MORE_FEATURES, LEAST_FEATURES, MOST_FEATURES, MOST_WEIGHTS = 25, 50, 200, 8000
@@ -34,15 +34,7 @@ MOST_DOTS, FEWEST_OF_CLASS, MOST_OF_CLASS, MOST_STRIPS, MOST_CONFUSED = 12_000, 
 MOST_RESAMPLED = 10**6
 
 #: Names of the columns of :attr:`Selection.features`; others are left out.
-COLUMNS = {
-    "feature": "feature",
-    "rank": "rank",
-    "score": "score",
-    "level": "direction",
-    "stability": "stability",
-    "could_replace": "correlated_features",
-    "failure_cost": "loss_increase",
-}
+COLUMNS = ("feature", "rank", "score", "direction", "stability", "correlated_features", "loss_increase")
 
 #: Parts of a regression in place of classes.
 THIRDS = ("lower third", "middle third", "upper third")
@@ -85,7 +77,7 @@ class Selection:
     groups: Array | None = None
     name_of_groups: str = ""
     stability: StabilitySelector | None = None
-    alternatives: PanelAtlas | None = None
+    alternatives: NearOptimalPanels | None = None
     panel: Panel | None = None
     notes: Sequence[str] = ()
     run: dict[str, Any] = field(default_factory=dict)
@@ -161,10 +153,9 @@ class Selection:
 
     def table(self, k: int) -> pd.DataFrame:
         """Return the best features of a number, best first."""
-        model = self.search.model_.with_size(k)
-        found = model.selection_frame(NamedColumns(self.X, self.names), self.y, stability=self.stability)
+        found = self.search.model_.at(k).to_frame(NamedColumns(self.X, self.names), self.y, stability=self.stability)
         kept = [name for name in found.columns if name in COLUMNS or name.startswith("coef_")]
-        return found[kept].rename(columns=COLUMNS)
+        return found[kept]
 
     @cached_property
     def features(self) -> pd.DataFrame:
@@ -306,15 +297,15 @@ class Selection:
         """Features in some of the near-optimal panels: the name, the share of the panels, and what can replace it."""
         found = self.alternatives
         assert found is not None
-        heads = found.heads_of(found.optional)
+        names = self.names
         replacements = found.replacements()
         return [
             (
-                found.names_of([head])[0],
-                f"{100.0 * found.occurrence[head]:.1f} %",
-                ", ".join(found.names_of(list(replacements.get(head, {}))[:5])),
+                str(names[feature]),
+                f"{100.0 * found.counts[feature] / found.n_panels:.1f} %",
+                ", ".join(str(names[other]) for other in list(replacements.get(feature, {}))[:5]),
             )
-            for head in heads[np.argsort(-found.counts[heads], kind="stable")].tolist()
+            for feature in found.in_some[np.argsort(-found.counts[found.in_some], kind="stable")].tolist()
         ]
 
     @property

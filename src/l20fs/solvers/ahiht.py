@@ -19,6 +19,8 @@ class AHIHT(HomotopySolver):
     alpha_start : float or None, default=None
         Lambda of the first stage (lambda_0 in the paper), from which the path descends by ``rate``. None: where the first
         feature is about to enter.
+    alpha_min : float or None, default=None
+        Lambda at which the path ends, whatever number of features is asked for. None: it ends when so many are non-zero.
     rate : float, default=0.9
         Factor between two lambdas (rho in the paper), 0.999 at most.
     line_search_factor : float, default=2.0
@@ -30,6 +32,8 @@ class AHIHT(HomotopySolver):
     init : {"zeros", "gaussian", "uniform"} or array of shape (n_targets, n_features), default="zeros"
         Where the path starts. The random starts are small against the threshold of the first lambda, since parts of W that
         do not change XW are never undone by a gradient step.
+    ranking : {"entry", "norm"}, default="entry"
+        Order of the features of the last lambda: by how early they came to stay, or by the norm of their weights.
     random_state : int, RandomState or None, default=None
         Seed of a random start.
 

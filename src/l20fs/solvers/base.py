@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar
 
 from l20fs.design.driver import Walk
 from l20fs.inputs.parameter_object import ParameterObject
 from l20fs.objective.problem import Problem
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
-from l20fs.objective.stage import Stage
 
 if TYPE_CHECKING:
     from l20fs.solvers.robust import RobustFit
-
-
-#: Called with the solution at each lambda.
-Callback: TypeAlias = Callable[[Stage], object]
 
 
 class Solver(ParameterObject):
@@ -31,9 +25,11 @@ class Solver(ParameterObject):
     #: The word that stands for this solver with its defaults.
     name: ClassVar[str]
     #: The losses that it minimises.
-    losses: ClassVar[tuple[str, ...]] = ("squared",)
+    losses: ClassVar[tuple[str, ...]] = ("squared_error",)
     #: Whether its panels meet constraints such as quotas and budgets.
     takes_constraints: ClassVar[bool] = False
+    #: The lambda at which its path ends, whatever number of rows is asked for; an option of some solvers.
+    alpha_min: float | None = None
 
     @abstractmethod
     def walk(
@@ -41,24 +37,18 @@ class Solver(ParameterObject):
         problem: Problem,
         n_rows: int,
         *,
-        target: float | None = None,
         penalty: RowPenalty | None = None,
-        callback: Callback | None = None,
     ) -> Walk[SolutionPath]:
-        """Walk the path until ``n_rows`` units are non-zero, or lambda is ``target``: a walk (:mod:`l20fs.design.driver`).
+        """Walk the path until ``n_rows`` units are non-zero: a walk (:mod:`l20fs.design.driver`).
 
         Parameters
         ----------
         problem : Problem
             The data term.
         n_rows : int
-            Number of non-zero rows, or units of rows, at which the path ends.
-        target : float or None, default=None
-            The lambda at which the path ends, whatever ``n_rows`` says.
+            Number of non-zero rows, or units of rows, at which the path ends, unless the solver ends it at a lambda.
         penalty : RowPenalty or None, default=None
             Costs of the rows, one by one or in groups; each of them 1 by default.
-        callback : callable or None, default=None
-            Called with the :class:`~l20fs.objective.stage.Stage` after each lambda.
 
         Returns
         -------
@@ -71,9 +61,7 @@ class Solver(ParameterObject):
         problem: Problem,
         n_rows: int,
         *,
-        target: float | None = None,
         penalty: RowPenalty | None = None,
-        callback: Callback | None = None,
     ) -> Walk[RobustFit]:
         """Walk the path of the loss ``"l21"``, of solvers that have it among their ``losses``.
 
@@ -83,12 +71,8 @@ class Solver(ParameterObject):
             The data term.
         n_rows : int
             Number of non-zero rows, or units of rows, at which the path ends.
-        target : float or None, default=None
-            The lambda at which the path ends, whatever ``n_rows`` says.
         penalty : RowPenalty or None, default=None
             Costs of the rows, one by one or in groups; each of them 1 by default.
-        callback : callable or None, default=None
-            Called with the :class:`~l20fs.objective.stage.Stage` after each lambda.
 
         Returns
         -------

@@ -28,7 +28,6 @@ from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.objective.stage import Stage
 from l20fs.solvers.active_set import NEGLIGIBLE, ActiveSet
-from l20fs.solvers.base import Callback
 from l20fs.solvers.groups import make_active_set
 
 #: An exchange must promise to lower f by more than this share of its value at W = 0: less may be rounding.
@@ -39,8 +38,6 @@ def forward(
     problem: Problem,
     n_rows: int,
     *,
-    target: float | None = None,
-    callback: Callback | None = None,
     penalty: RowPenalty | None = None,
 ) -> Walk[SolutionPath]:
     """Add the row that lowers f most, until there are ``n_rows`` or none lowers it.
@@ -54,10 +51,6 @@ def forward(
         The data term.
     n_rows : int
         Number of units at which the path ends; it may exceed the number of samples if the problem has a ridge term.
-    target : float or None, default=None
-        The lambda at which the path ends: no further row lowers f by more than this, whatever ``n_rows`` says.
-    callback : callable or None, default=None
-        Called with the :class:`~l20fs.objective.stage.Stage` of every size.
     penalty : RowPenalty or None, default=None
         Costs of the rows, one by one or in groups; each of them 1 by default. The first stage has the included units.
 
@@ -76,25 +69,21 @@ def forward(
     """
     active = yield from _set_of(problem, penalty)
     active.admission = admission_of(active, n_rows)
-    limit, least = growth_limits(active, n_rows, target)
-    stages: list[Stage] = []
-    record(stages, stage_of(active, first_alpha(active), n_steps=0), callback)
+    limit, least = min(n_rows, active.penalty.n_units), least_merit(active)
+    stages = [stage_of(active, first_alpha(active), n_steps=0)]
     while active.size < limit:
         n_before = len(active)
         if not (yield from active.grow(limit - active.size, least)):
             break
-        for stage in _stages_since(active, n_before, stages[-1].alpha):
-            record(stages, stage, callback)
-    return path_of(active, ended_at(stages, target))
+        stages += _stages_since(active, n_before, stages[-1].alpha)
+    return path_of(active, stages)
 
 
 def swap(
     problem: Problem,
     n_rows: int,
     *,
-    target: float | None = None,
     sizes: Collection[int] | None = None,
-    callback: Callback | None = None,
     penalty: RowPenalty | None = None,
 ) -> Walk[SolutionPath]:
     """Add the best row and exchange rows while that lowers f, at every size or only at the given ``sizes``.
@@ -113,12 +102,8 @@ def swap(
         The data term.
     n_rows : int
         Number of non-zero rows, or units of rows, at which the path ends.
-    target : float or None, default=None
-        The lambda at which the path ends, whatever ``n_rows`` says.
     sizes : collection of int or None, default=None
         Numbers of units at which rows are exchanged; None: every size.
-    callback : callable or None, default=None
-        Called with the :class:`~l20fs.objective.stage.Stage` of every size.
     penalty : RowPenalty or None, default=None
         Costs of the rows, one by one or in groups; each of them 1 by default.
 
@@ -139,9 +124,8 @@ def swap(
     active = yield from _set_of(problem, penalty)
     active.admission = admission_of(active, n_rows)
     fallback: ActiveSet | None = None  # grows without exchanges; the same as the active set before the first of them
-    limit, least = growth_limits(active, n_rows, target)
-    stages: list[Stage] = []
-    record(stages, stage_of(active, first_alpha(active), n_steps=0), callback)
+    limit, least = min(n_rows, active.penalty.n_units), least_merit(active)
+    stages = [stage_of(active, first_alpha(active), n_steps=0)]
     while active.size < limit:
         n_before, first = len(active), active.size
         until_exchange = next((size for size in range(first + 1, limit) if size in exchange_at), limit)
@@ -165,17 +149,10 @@ def swap(
                 fallback.admission = admission
                 while fallback.size < limit and (yield from fallback.grow(limit - fallback.size, least)):
                     pass
-        for stage in grown:
-            record(stages, stage, callback)
+        stages += grown
         if active.size <= first:  # rounding has not let a unit come back that was exchanged on trial
             break
-    if target is not None and not active.penalty.is_even:
-        # An exchange for something cheaper was right at the lambda of its stage, and may not be at a smaller one.
-        best = best_stage(stages, target, active)
-        if best is not stages[-1]:
-            active = yield from _set_like(active, np.unique(active.penalty.unit_of[best.rows]))
-            stages.append(stage_of(active, stages[-1].alpha))
-    return path_of(active, ended_at(stages, target))
+    return path_of(active, stages)
 
 
 def first_alpha(active: ActiveSet) -> float:
@@ -186,12 +163,6 @@ def first_alpha(active: ActiveSet) -> float:
 def least_merit(active: ActiveSet) -> float:
     """Return the merit below which there is nothing but rounding; where costs differ, the active set knows by itself."""
     return NEGLIGIBLE * active.problem.null_loss if active.penalty.is_even else 0.0
-
-
-def growth_limits(active: ActiveSet, n_rows: int, target: float | None) -> tuple[int, float]:
-    """Return the maximum number of units, and their minimum gain per cost."""
-    n_units = active.penalty.n_units
-    return min(n_rows, n_units) if target is None else n_units, max(target or 0.0, least_merit(active))
 
 
 def _better(active: ActiveSet, fallback: ActiveSet, alpha: float) -> Walk[ActiveSet]:
@@ -225,32 +196,6 @@ def admission_of(active: ActiveSet, n_rows: int) -> Admission | None:
         return None
     size = n_rows if rules.size is None else min(n_rows, rules.size)
     return Admission(rules, completion_of(penalty, active.problem.design.varies, size))
-
-
-def best_stage(stages: list[Stage], alpha: float, active: ActiveSet) -> Stage:
-    """Return the stage with the lowest f + alpha * cost, of those with as many units as the rules ask for."""
-    unit_of = active.penalty.unit_of
-    least = 0 if active.admission is None else active.admission.n_least - len(active.penalty.included)
-    enough = [stage for stage in stages if not least or len(np.unique(unit_of[stage.rows])) >= least]
-    return min(enough or stages[-1:], key=lambda stage: stage.loss + alpha * stage.price)
-
-
-def record(stages: list[Stage], stage: Stage, callback: Callback | None) -> None:
-    """Append a stage and call the callback."""
-    stages.append(stage)
-    if callback is not None:
-        callback(stage)
-
-
-def ended_at(stages: list[Stage], target: float | None) -> list[Stage]:
-    """Return the stages with the last one at lambda = ``target``, if there is one.
-
-    Each unit has lowered f by more than ``target`` times its cost, or it would not be there: of all stages the last is the
-    best for it.
-    """
-    if target is None:
-        return stages
-    return [*(stage for stage in stages if stage.alpha > target), stages[-1]._replace(alpha=target)]
 
 
 def exchange(active: ActiveSet, alpha: float = 0.0) -> Walk[int]:

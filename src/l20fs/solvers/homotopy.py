@@ -24,14 +24,14 @@ import numpy as np
 
 from l20fs.design.driver import AmongRequest, GramRequest, Walk
 from l20fs.design.matrix import squared_columns
-from l20fs.inputs.validation import check_number
+from l20fs.inputs.validation import check_choice, check_number
 from l20fs.objective.problem import Problem
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.objective.stage import Stage
-from l20fs.solvers.base import Callback, Solver
+from l20fs.solvers.base import Solver
 from l20fs.solvers.initial_weights import starting_weights
-from l20fs.typing import Array
+from l20fs.typing import Array, Ranking
 
 #: Squared step, per squared norm of W, up to which W counts as standing still. It is far above the rounding of W in float32,
 #: and the same for all dtypes: otherwise rounding, or the dtype, would decide which lambdas are visited.
@@ -318,11 +318,13 @@ class HomotopySolver(Solver):
     """Options that the solvers which follow the gradient share."""
 
     alpha_start: float | None = None
+    alpha_min: float | None = None
     rate: float = 0.9
     line_search_factor: float = 2.0
     eta: float | None = None
     lipschitz_start: float | None = None
     init: Any = "zeros"
+    ranking: Ranking = "entry"
     random_state: Any = None
 
     @abstractmethod
@@ -342,9 +344,7 @@ class HomotopySolver(Solver):
         problem: Problem,
         n_rows: int,
         *,
-        target: float | None = None,
         penalty: RowPenalty | None = None,
-        callback: Callback | None = None,
     ) -> Walk[SolutionPath]:
         penalty = penalty or RowPenalty.plain(problem.n_features)
         iterate = Iterate(problem, penalty, self)
@@ -352,7 +352,7 @@ class HomotopySolver(Solver):
         if weights is not None:
             yield from iterate.start(weights)
         stages: list[Stage] = []
-        for lam in self._lambdas(iterate, stages, n_rows, target):
+        for lam in self._lambdas(iterate, stages, n_rows):
             L_before, n_steps, converged = iterate.L, 0, False
             while n_steps < self._max_steps and not converged:
                 trial = yield from iterate.step(lam)
@@ -362,21 +362,20 @@ class HomotopySolver(Solver):
                 else:
                     n_steps, converged = n_steps + 1, self._is_converged(trial)
             stages.append(iterate.stage(lam, trial, n_steps, converged))
-            if callback is not None:
-                callback(stages[-1])
             if _stands_still(stages[-1]):
                 yield from iterate.settle()
         yield from iterate.settle()
         self._report(stages)
-        return SolutionPath.from_stages(problem, stages, iterate.values, iterate.closeness(), penalty)
+        path = SolutionPath.from_stages(problem, stages, iterate.values, iterate.closeness(), penalty)
+        return path.ranked_by(self.ranking)
 
-    def _lambdas(self, iterate: Iterate, stages: list[Stage], n_rows: int, target: float | None) -> Iterator[float]:
+    def _lambdas(self, iterate: Iterate, stages: list[Stage], n_rows: int) -> Iterator[float]:
         """Yield the lambdas of the path; ``stages`` is filled by the caller between two of them."""
         problem, penalty = iterate.problem, iterate.penalty
         largest = iterate.largest_entry * (1.0 + 1e-6)
         lam, rate = largest if self.alpha_start is None else float(self.alpha_start), float(self.rate)
-        if target is not None:
-            yield from target_grid(lam, target, rate)
+        if self.alpha_min is not None:
+            yield from target_grid(lam, float(self.alpha_min), rate)
             return
         if largest == 0.0:
             yield problem.null_loss  # no feature has anything to do with the targets: the path is its empty stage
@@ -399,7 +398,8 @@ class HomotopySolver(Solver):
     def check(self) -> None:
         check_number("line_search_factor", self.line_search_factor, minimum=LEAST_FACTOR, strict=False)
         check_number("rate", self.rate, minimum=0.0, most=LARGEST_RATE)
-        for name in ("alpha_start", "eta", "lipschitz_start"):
+        check_choice("ranking", self.ranking, ("entry", "norm"))
+        for name in ("alpha_start", "alpha_min", "eta", "lipschitz_start"):
             if getattr(self, name) is not None:
                 check_number(name, getattr(self, name), minimum=0.0, strict=name != "eta")
         if isinstance(self.init, str) and self.init not in ("zeros", "gaussian", "uniform"):

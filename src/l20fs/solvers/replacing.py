@@ -26,7 +26,7 @@ class Forward(Solver):
     """
 
     name = "forward"
-    losses = ("squared", "l21")
+    losses = ("squared_error", "l21")
     takes_constraints = True
 
     walk = staticmethod(forward)
@@ -51,7 +51,7 @@ class Swap(Solver):
     """
 
     name = "swap"
-    losses = ("squared", "l21")
+    losses = ("squared_error", "l21")
     takes_constraints = True
 
     walk = staticmethod(swap)

@@ -30,8 +30,7 @@ from l20fs.objective.row_penalty import RowPenalty
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.objective.stage import Stage
 from l20fs.solvers.active_set import ActiveSet
-from l20fs.solvers.base import Callback
-from l20fs.solvers.greedy import ended_at, least_merit, path_of, record, stage_of
+from l20fs.solvers.greedy import least_merit, path_of, stage_of
 from l20fs.solvers.groups import make_active_set
 from l20fs.solvers.robust_regression import MAX_STEPS, TOLERANCE, Fit, RobustRegression, Span
 from l20fs.typing import Array
@@ -65,9 +64,7 @@ def robust(
     problem: Problem,
     n_rows: int,
     *,
-    target: float | None = None,
     with_exchanges: bool = False,
-    callback: Callback | None = None,
     penalty: RowPenalty | None = None,
 ) -> Walk[RobustFit]:
     """Add the row that lowers F most, and optionally exchange rows while that lowers F, at each size.
@@ -84,12 +81,8 @@ def robust(
         The data term.
     n_rows : int
         Number of non-zero rows, or units of rows, at which the path ends.
-    target : float or None, default=None
-        The lambda at which the path ends, whatever ``n_rows`` says.
     with_exchanges : bool, default=False
         Whether rows are exchanged at every size while that lowers the objective.
-    callback : callable or None, default=None
-        Called with the :class:`~l20fs.objective.stage.Stage` of every size.
     penalty : RowPenalty or None, default=None
         Costs of the rows, one by one or in groups; each of them 1 by default.
 
@@ -108,14 +101,12 @@ def robust(
     """
     penalty = penalty or RowPenalty.plain(problem.n_features)
     search = RobustSearch(problem, penalty)
-    limit = min(n_rows, penalty.n_units) if target is None else penalty.n_units
+    limit = min(n_rows, penalty.n_units)
     chosen = nested = search.start()  # with exchanges, and without them
     grown = yield from search.grow(chosen)
     alpha = search.merit(chosen, grown) * (1.0 + 1e-6) or chosen.fit.value
-    stages: list[Stage] = []
-    passed = [chosen]
-    record(stages, search.stage(chosen, alpha, n_steps=0), callback)
-    while chosen.size < limit and grown is not None and search.merit(chosen, grown) > (target or 0.0):
+    stages, passed = [search.stage(chosen, alpha, n_steps=0)], [chosen]
+    while chosen.size < limit and grown is not None and search.merit(chosen, grown) > 0.0:
         cost, n_exchanged = float(penalty.costs[grown.units[-1]]), 0
         exchange_at = min(alpha, search.merit(chosen, grown))
         if with_exchanges:
@@ -126,17 +117,11 @@ def robust(
         chosen = grown
         # An exchange for something cheaper may let F rise again.
         alpha = min(alpha, max(0.0, stages[-1].loss - chosen.fit.value) / cost)
-        record(stages, search.stage(chosen, alpha, n_steps=1 + n_exchanged), callback)
+        stages.append(search.stage(chosen, alpha, n_steps=1 + n_exchanged))
         passed.append(chosen)
         grown = (yield from search.grow(chosen)) if chosen.size < limit else None
-    if target is not None and with_exchanges and not penalty.is_even:
-        # An exchange for something cheaper was right at the lambda of its stage, and may not be at a smaller one.
-        best = min(passed, key=lambda selection: selection.objective(target))
-        if best is not chosen:
-            chosen = best
-            stages.append(search.stage(chosen, alpha))
     _warn_of_gaps(passed)
-    return (yield from search.finish(chosen, ended_at(stages, target)))
+    return (yield from search.finish(chosen, stages))
 
 
 def _warn_of_gaps(passed: list[Selection]) -> None:
