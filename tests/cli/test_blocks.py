@@ -149,7 +149,7 @@ def test_what_is_left_out_of_blocks_changes_the_result_as_in_memory(folder, name
 def test_the_result_is_that_of_the_whole_table(folder, tmp_path, name, monkeypatch, capsys):
     """Selection, accuracy, weights, substitutes, means and resamples; numbers to the digits that blocks may change."""
     more = ("--log", "--stability", "4")
-    more += {"csr.h5ad": ("--n-jobs", "2", "--auto", "best", "--nested"), "csc.h5ad": ("--auto", "best")}.get(name, ())
+    more += {"csr.h5ad": ("--n-jobs", "2", "-k", "best"), "csc.h5ad": ("-k", "best")}.get(name, ())
     whole = tmp_path / "whole"
     assert run(["select", *arguments(folder, name), "-o", str(whole), *more]) == 0
     monkeypatch.setattr(limits, "WORK", 10**9)
