@@ -49,7 +49,7 @@ def predicted(tmp_path, results):
 
 def test_blind_samples_are_predicted_as_the_estimator_does(predicted, panel):
     train, blind = tumours("train"), tumours("test")
-    model = L20Classifier(20).fit(train.drop(columns="type"), train["type"])
+    model = L20Classifier(panel.k).fit(train.drop(columns="type"), train["type"])
     rows = predicted(blind)
     genes = blind.drop(columns="type")
     assert [row["predicted"] for row in rows] == model.predict(genes).tolist()

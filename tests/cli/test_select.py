@@ -198,13 +198,6 @@ def test_wrong_options_are_refused_before_any_work(table, tmp_path, monkeypatch,
     assert sorted(file.name for file in tmp_path.iterdir()) == ["groups.txt"]
 
 
-def test_a_search_without_cross_validation_is_refused(tmp_path, capsys):
-    file = write_table(tmp_path / "few.tsv", planted()[0][:4], ["a", "b", "c", "d"])
-    message = refused(capsys, "select", file, "--target", "type", code=3)
-    assert "-k auto needs cross-validation" in message
-    assert "Use -k with a number instead" in message
-
-
 @pytest.mark.parametrize("form", ["commas", "@file", "file"])
 def test_included_and_excluded_features(table, tmp_path, capsys, form):
     file = tmp_path / "names.txt"
