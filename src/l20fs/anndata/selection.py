@@ -180,9 +180,7 @@ def _refuse_odd_arguments(n_genes: Any, groups: str | None, params: dict[str, An
         raise ValueError(f"n_genes={n_genes!r} is not valid. Use a whole number from 1, a share, 'auto' or 'best'.")
     idle = [name for name in OF_SEARCH if name in params] + (["groups"] if groups is not None else [])
     if idle and n_genes not in RULES:
-        raise TypeError(
-            f"{idle[0]} is for cross-validation, and n_genes={n_genes!r} has none. Use n_genes='auto' or 'best'."
-        )
+        raise TypeError(f"{idle[0]} is for cross-validation, and n_genes={n_genes!r} has none. Use 'auto' or 'best'.")
 
 
 def _make_selector(n_genes: Any, params: dict[str, Any]) -> L20Selector:
