@@ -1,7 +1,7 @@
 """Price of cross-validation and stability selection in fits, on tables in memory.
 
 Run ``python benchmarks/resampling.py [--runs 5] [--source FOLDER ...]``. For each table it prints the time of a fit of 100
-features, of ``L20SelectorCV`` up to 100 features with its five folds and final fit, and of 50 halves of
+features, of ``L20SelectorCV`` up to 100 features with its 4 x 5 folds and final fit, and of 50 halves of
 ``StabilitySelector`` beside a fit of 20 features, by the clock of a machine with two cores; the lowest and the highest ratio
 over the runs. With ``--source`` the same is measured with the packages in other folders, for example ``src`` of an earlier
 version, in turn.

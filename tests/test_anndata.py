@@ -539,7 +539,7 @@ def test_the_examples_of_the_page_run():
             exec(block, known)
     assert known["weights"].shape == (10, 3)
     assert list(known["weights"].columns) == ["B cell", "CD4+/CD8+", "NK"]
-    assert known["scores"]["n_splits"] == 5
+    assert known["scores"]["n_splits"] == 20
 
 
 def test_genes_can_be_included_excluded_and_priced_by_name(tmp_path):

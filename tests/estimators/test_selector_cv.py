@@ -217,6 +217,7 @@ def test_another_estimator_is_fitted_on_the_selected_columns():
         selector.set_params(n_features_to_select=other).predict(X)
 
 
+@pytest.mark.filterwarnings("ignore:The search for the number of features ended at its limit")
 def test_numbers_are_regressed():
     rng = np.random.default_rng(6)
     X = rng.standard_normal((80, 30))

@@ -311,7 +311,7 @@ class FloatingSelector(Adapter):
             self._describe(X, y, range(max(1, self.selector_.path_.least_size), self.k_features + 1))
             return self
         least, most = (1, n_units) if isinstance(self.k_features, str) else self.k_features
-        rule = "1se" if self.k_features == "parsimonious" else "best"
+        rule = "auto" if self.k_features == "parsimonious" else "best"
         search = L20SelectorCV(
             rule, selector=selector, estimator=self.estimator, sizes=range(least, most + 1), scoring=self.scoring
         )
