@@ -169,7 +169,7 @@ $(VENV)/dev.stamp: pyproject.toml
 
 # ------------------------------------------------------------------------------------------------------------- packaging
 # The tests with other versions, each in an environment of its own: the lowest that pyproject.toml allows, pre-releases, and
-# no extra at all. ARGS go to pytest: make test-oldest ARGS=tests/blocks
+# no extra at all. ARGS go to pytest: make test-oldest ARGS=tests/containers
 .PHONY: test-oldest test-newest test-core test-extras dist check-package
 INSTALL  = -m pip install --quiet --disable-pip-version-check
 PYTEST   = OMP_NUM_THREADS=1 PYTHONPATH=tests $(1)/bin/python -m pytest -n 2 --dist worksteal -q

@@ -1,7 +1,7 @@
 """Numbers to predict: the joint choice of number and ridges beside the lasso and the relaxed lasso.
 
 ``python benchmarks/regression.py [--repetitions 4] [--cache FILE] [--report]``. 24 designs of Hastie, Tibshirani and
-Tibshirani (2020): four sizes, two kinds of weights, correlation 0.35 between neighbours, three ratios of signal to noise; and
+Tibshirani (2020): four sizes, two kinds of weights, correlation 0.35 of neighbours, three ratios of signal to noise; and
 24 of our own: blocks of alike features, heavy tails, many weak effects, features of unlike deviations. The figure is the
 share of the variance of fresh samples that is explained. The lasso has the lambda of the lowest error in five folds; the
 relaxed lasso is mixed with least squares on its features, and the share of these, too, is chosen in the folds.

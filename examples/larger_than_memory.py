@@ -2,9 +2,9 @@
 Files and Dask arrays, larger than memory
 =========================================
 
-X may be a file or a Dask array: it is read in blocks, and the selection is the same. The file here is small, so that the
-example runs in seconds; nothing in the code depends on that. An array of torch or CuPy on a GPU is given in the same way and
-stays there.
+X may be a Dask array, and ``open_large`` makes one of a file: it is read in blocks, and the selection is the same. The file
+here is small, so that the example runs in seconds; nothing in the code depends on that. An array of torch or CuPy on a GPU
+is given in the same way and stays there.
 """
 
 import tempfile
@@ -22,10 +22,10 @@ file = Path(tempfile.mkdtemp()) / "X.npy"
 np.save(file, X)
 
 # %%
-# In memory, from a file with a cap of memory, and as a Dask array in blocks of samples:
+# In memory, from a file, and as a Dask array in blocks of samples:
 fits = {
     "NumPy": L20Selector(12).fit(X, y),
-    "file": L20Selector(12).fit(open_large(file, max_memory="128M"), y),
+    "file": L20Selector(12).fit(open_large(file), y),
     "Dask": L20Selector(12).fit(da.from_array(X, chunks=(500, -1)), y),
 }
 for name, fitted in fits.items():

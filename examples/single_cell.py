@@ -44,6 +44,15 @@ sc.pl.umap(pbmc, color=["bulk_labels", *get_df(pbmc)["gene"].head(3)], ncols=2, 
 folder = Path(tempfile.mkdtemp())
 small = sc.AnnData(pbmc.layers["log"], obs=pbmc.obs[["bulk_labels"]], var=pbmc.var[[]])
 small.write_h5ad(folder / "pbmc.h5ad")
-command = ["select", str(folder / "pbmc.h5ad"), "--target", "bulk_labels", "-k", "20", "--config", "constraints.min_per_class=2"]
+command = [
+    "select",
+    str(folder / "pbmc.h5ad"),
+    "--target",
+    "bulk_labels",
+    "-k",
+    "20",
+    "--config",
+    "constraints.min_per_class=2",
+]
 subprocess.run([sys.executable, "-m", "l20fs", *command, "-o", str(folder / "out")], check=True, capture_output=True)
 report = folder / "out" / "report.html"

@@ -1,20 +1,19 @@
-"""Matrices cut into blocks, for several test files."""
+"""Dask arrays for several test files."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 
-from l20fs.blocks import FileBlocks
 
-
-def cut(X, axis, n_blocks, budget=2**24):
-    """Cut an array or a sparse matrix into blocks of almost the same size."""
+def cut(X, axis, n_blocks):
+    """Cut an array or a sparse matrix into a Dask array with blocks of almost the same size."""
     edges = np.unique(np.linspace(0, X.shape[axis], n_blocks + 1).astype(int))
     if sp.issparse(X):
         X = X.tocsr() if axis == 0 else X.tocsc()
-    load = X.__getitem__ if axis == 0 else lambda span: X[:, span]
-    return FileBlocks(X.shape, X.dtype, axis, edges, sp.issparse(X), load, budget, "a test")
+    chunks = tuple(tuple(np.diff(edges).tolist()) if i == axis else X.shape[i] for i in (0, 1))
+    return pytest.importorskip("dask.array").from_array(X, chunks=chunks, asarray=False)
 
 
 def make_counts(seed, n_samples, n_features, n_classes=3, density=0.5):

@@ -472,7 +472,7 @@ REFUSALS = {
     "idle groups": (
         nothing,
         {"groups": "type"},
-        "groups is for cross-validation, and n_genes=50 has none. Use n_genes='1se'",
+        "groups is for cross-validation, and n_genes=50 has none. Use 'auto' or 'best'",
     ),
     "batches of one type": (
         nothing,

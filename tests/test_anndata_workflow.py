@@ -68,17 +68,14 @@ def test_counts_are_normalised_for_the_selection_only(tmp_path, monkeypatch, kin
     expected = make_cells()
     expected.X = np.log1p(counts * np.median(totals) / totals).astype(np.float32)
     select_genes(expected, "type", n_genes=5)
-    options = {}
     if kind == "dask":
         adata.X = as_dask(adata.X, (40, -1))
     elif kind.startswith("backed"):
         adata.write_h5ad(tmp_path / "a.h5ad")
         adata = anndata.read_h5ad(tmp_path / "a.h5ad", backed="r")
-        options = {"max_memory": "1G"} if "blocks" in kind else {}
-        if options:
-            monkeypatch.setattr(matrix, "load", None)
+        monkeypatch.setattr(matrix, "MANY", 0 if "blocks" in kind else 4)
     before = adata.X
-    select_genes(adata, "type", n_genes=5, normalize=True, **options)
+    select_genes(adata, "type", n_genes=5, normalize=True)
     assert adata.var["l20fs"].equals(expected.var["l20fs"])
     np.testing.assert_array_equal(adata.var["l20fs_rank"], expected.var["l20fs_rank"])
     np.testing.assert_allclose(adata.varm["l20fs"], expected.varm["l20fs"], atol=1e-5)  # float32
@@ -162,15 +159,14 @@ def test_types_are_compared_within_batches(tmp_path, monkeypatch, kind):
     select_genes(adata, "type", n_genes=4, key_added="before")
     assert adata.var["before"].iloc[1], "the gene of the batch wins where batches do not count"
     expected = L20Selector(4).fit(within_batches(adata), adata.obs["type"].astype(str))
-    monkeypatch.setattr("l20fs.blocks.sources.LARGEST_BLOCK", 3000)  # several blocks of 15 cells
-    options = {}
+    monkeypatch.setattr("l20fs.design.large.BLOCK_BYTES", 3000)  # several blocks
     if kind.startswith("dask"):
         adata.X = as_dask(adata.X, (40, -1))
     elif kind.startswith("backed"):
         adata.write_h5ad(tmp_path / "a.h5ad")
         adata = anndata.read_h5ad(tmp_path / "a.h5ad", backed="r")
-        options = {"max_memory": "1G"}
-    select_genes(adata, "type", n_genes=4, batch_key="batch", **options)
+        monkeypatch.setattr(matrix, "MANY", 0)
+    select_genes(adata, "type", n_genes=4, batch_key="batch")
     np.testing.assert_array_equal(adata.var["l20fs"], expected.support_)
     np.testing.assert_array_equal(adata.var["l20fs_rank"], expected.ranking_)
     np.testing.assert_allclose(adata.varm["l20fs"], expected.coef_.T, atol=1e-8)
@@ -215,7 +211,7 @@ def test_the_number_of_genes_is_that_of_cross_validation(tmp_path, rule, groups)
     adata = make_cells()
     adata.obs["donor"] = np.arange(N_CELLS) % 4
     donors = adata.obs["donor"] if groups else None
-    search = L20SelectorCV(rule, max_features=8, cv=4 if groups else None)
+    search = L20SelectorCV(rule, max_features=8)
     search.fit(adata.X, adata.obs["type"].astype(str), groups=donors)
     select_genes(adata, "type", n_genes=rule, max_features=8, groups=groups, callback=lambda progress: progress.n_paths)
     np.testing.assert_array_equal(adata.var["l20fs"], search.support_)
@@ -227,7 +223,7 @@ def test_the_number_of_genes_is_that_of_cross_validation(tmp_path, rule, groups)
     assert scores["n_genes"].tolist() == list(range(1, 9))
     assert (scores["score"], scores["corrected_score"]) == (search.best_score_, search.corrected_score_)
     assert tuple(scores["corrected_interval"]) == search.corrected_interval_
-    assert scores["n_splits"] == (4 if groups else 5)
+    assert scores["n_splits"] == (16 if groups else 20)
     assert found["params"]["n_genes"] == rule
     assert found["params"].get("groups") == groups
     np.testing.assert_array_equal(adata.varm["l20fs"][search.support_].shape, (search.n_features_, 3))

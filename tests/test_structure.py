@@ -17,7 +17,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 # A module may import from its own level and from those below it.
 LEVELS = [
     ["typing", "defaults", "text", "files"],
-    ["inputs", "blocks", "prediction", "tables"],
+    ["inputs", "prediction", "tables"],
     ["design"],
     ["objective"],
     ["solvers", "bounds", "evaluation"],

@@ -44,24 +44,26 @@ for given, page in ((["select", "demo", "-k", "5"], "report"), (["compare", "dem
     "h5ad": """
 import anndata
 from l20fs.anndata import select_genes
-from l20fs.blocks import open_large
 adata = anndata.AnnData(tumours.data)
 adata.obs["type"] = tumours.target
 adata.obs_names, adata.var_names = adata.obs_names.astype(str), tumours.feature_names
 select_genes(adata, "type", n_genes=8)
 assert adata.var["l20fs"].sum() == 8
 adata.write_h5ad("cells.h5ad")
-assert L20Selector(3).fit(open_large("cells.h5ad"), tumours.target).support_.sum() == 3
+select_genes(anndata.read_h5ad("cells.h5ad", backed="r"), "type", n_genes=8)
 """,
     "zarr": """
 import zarr
-from l20fs.blocks import open_large
 zarr.save_array("x.zarr", tumours.data)
-assert L20Selector(3).fit(open_large("x.zarr"), tumours.target).support_.sum() == 3
+assert L20Selector(3).fit(zarr.load("x.zarr"), tumours.target).support_.sum() == 3
 """,
     "io": "import pyarrow, python_calamine",
     "dask": """
 import dask.array as da
+import numpy
+from l20fs import open_large
+numpy.save("x.npy", tumours.data)
+assert (L20Selector(3).fit(open_large("x.npy"), tumours.target).support_ == selector.support_).all()
 lazy = L20Selector(3).fit(da.from_array(tumours.data, chunks=(20, -1)), tumours.target)
 assert (lazy.support_ == selector.support_).all()
 """,

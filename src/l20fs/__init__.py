@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from l20fs.blocks.sources import open_large
+    from l20fs.design.large import open_large
     from l20fs.estimators.models import L20Classifier, L20Regressor
     from l20fs.estimators.panel_atlas import PanelAtlas
     from l20fs.estimators.selector import L20Selector
@@ -50,7 +50,7 @@ _MODULES = {
     "SolutionPath": "l20fs.objective.solution_path",
     "StabilitySelector": "l20fs.estimators.stability",
     "Swap": "l20fs.solvers",
-    "open_large": "l20fs.blocks.sources",
+    "open_large": "l20fs.design.large",
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -10,6 +11,9 @@ from typing import Any
 
 #: Names that a message shows at most.
 MOST = 5
+
+#: Binary units of amounts of memory.
+_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
 def joined(names: Sequence[str], word: str = "and") -> str:
@@ -248,3 +252,44 @@ def parted(name: object, limit: int = 28) -> tuple[str, str, str]:
     n_last = (limit - 1) // 2
     n_first = limit - 1 - n_last
     return text[:n_first], text[n_first:-n_last], text[-n_last:]
+
+
+def parse_bytes(size: Any) -> int | None:
+    """Return a size in bytes, given as a number or as a text with a binary unit; None if it is not valid.
+
+    Examples
+    --------
+    >>> parse_bytes("4G"), parse_bytes("512 MiB"), parse_bytes(2e9), parse_bytes("much")
+    (4294967296, 536870912, 2000000000, None)
+    """
+    unit = 1
+    if isinstance(size, str):
+        found = re.fullmatch(r"(.*?)\s*(?:([KMGT])I?)?B?", size.strip().upper())
+        if found is None:
+            return None
+        size, unit = found[1], _UNITS[found[2] or ""]
+    elif not isinstance(size, int | float) or isinstance(size, bool):
+        return None
+    try:
+        n_bytes = float(size) * unit
+    except (ValueError, OverflowError):
+        return None
+    return int(n_bytes) if 0.0 < n_bytes < float(2**63) else None
+
+
+def format_bytes(size: float) -> str:
+    """Format a number of bytes with a binary unit.
+
+    Examples
+    --------
+    >>> format_bytes(3_000_000_000), format_bytes(10)
+    ('2.8 GiB', '10 bytes')
+    >>> format_bytes(10**400)  # as damaged files state
+    'more than 8 EiB'
+    """
+    if size >= 2**63:
+        return "more than 8 EiB"
+    for unit, letter in ((2**40, "T"), (2**30, "G"), (2**20, "M"), (2**10, "K")):
+        if size >= unit:
+            return f"{size / unit:.1f} {letter}iB"
+    return f"{size:.0f} bytes"

@@ -310,3 +310,8 @@ def test_the_quoted_score_is_that_of_all_predictions_of_all_repeats(task):
     tested = np.concatenate([test for _, test in splits])
     assert found.score == pytest.approx(score(y[tested], np.concatenate(predicted)), rel=1e-9)
     assert found.interval[0] < found.score < found.interval[1]
+    if task == "classification":  # Wilson's interval, with an effective number of samples
+        c, variance = found.score, found.score * (1.0 - found.score)
+        n = 60 * variance / (variance + 0.75 * norm.pdf(norm.ppf(c)) ** 2)
+        t = norm.ppf(0.975) ** 2 / n
+        assert found.interval == pytest.approx(tuple(sorted(np.roots([1.0 + t, -2.0 * c - t, c * c]))))

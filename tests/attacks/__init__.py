@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-#: One line of an error that names the file: what the library behind a format says of a damage is not ours.
-HELD = r"^error: [^ ]+: [^\n]+\n?$"
+#: One line of an error: what the library behind a format says of a damage is not ours.
+HELD = r"^error: [^\n]+$"
 
 
 @dataclass(frozen=True)

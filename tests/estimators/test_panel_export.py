@@ -11,6 +11,7 @@ from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, Panel
 from l20fs.estimators.calibration import gain_of
 from l20fs.estimators.panel_export import build_panel
 from l20fs.evaluation.folds import make_folds
+from l20fs.evaluation.out_of_fold import Truth
 from l20fs.inputs.targets import encode_targets
 from l20fs.prediction.calibration import Calibrations
 from l20fs.prediction.substitution import NormalEquations
@@ -126,7 +127,7 @@ def test_a_selector_has_the_rules_of_a_classifier(settings):
         rule, expected = panel.rule_for(k), model.model_for(k)
         np.testing.assert_allclose(rule.weights, expected.weights, rtol=1e-8, atol=1e-9)
         np.testing.assert_allclose(rule.intercept, expected.intercept, rtol=1e-8, atol=1e-9)
-        np.testing.assert_allclose(panel.calibration_for(k).slope, model.calibration_for(k).slope, rtol=1e-7)
+        assert panel.calibration_for(k).slope == 1.0, "of the discriminant analysis"
 
 
 def test_data_that_are_not_those_of_the_fit_are_refused():
@@ -165,7 +166,7 @@ def test_probabilities_are_those_of_the_estimator(n_classes):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_calibration_of_folds_is_that_of_a_classifier_with_these_folds(n_classes):
     X, y = make_data(3, n_classes=n_classes)
-    folds = make_folds(3, X, y, None, classify=True)
+    folds, shares = make_folds(3, X, y, None, classify=True), Truth.of(encode_targets(y), "balanced").shares
     model = L20Classifier(4, calibration=3).fit(X, y)
     values = np.zeros((len(y), 4, 1 if n_classes == 2 else n_classes))
     for fold in folds:
@@ -173,10 +174,11 @@ def test_the_calibration_of_folds_is_that_of_a_classifier_with_these_folds(n_cla
         for k in range(1, 5):
             values[fold.test, k - 1] = part.model_for(k).apply(X[fold.test][:, part.model_for(k).rows])
     tested, gain = np.concatenate([fold.test for fold in folds]), gain_of(folds, len(y))
-    found = Calibrations.of_folds(np.arange(1, 5), values[tested], y[tested], gain)
+    found = Calibrations.of_folds(np.arange(1, 5), values[tested], y[tested], gain, shares)
     for k in range(1, 5):
-        np.testing.assert_allclose(found.at(k), model.calibration_for(k), rtol=1e-7)
-    few = Calibrations.of_folds(np.array([1, 4]), values[tested][:, [0, 3]], y[tested], gain)
+        np.testing.assert_allclose(found.at(k)[:2], model.calibration_for(k)[:2], rtol=1e-7)
+        np.testing.assert_allclose(found.at(k).offset, model.calibration_for(k).offset, rtol=1e-7)
+    few = Calibrations.of_folds(np.array([1, 4]), values[tested][:, [0, 3]], y[tested], gain, shares)
     assert min(few.at(1).slope, few.at(4).slope) <= few.at(2).slope <= max(few.at(1).slope, few.at(4).slope)
-    assert few.at(9) == few.at(4)
+    assert few.at(9)[:2] == few.at(4)[:2]
     assert few.at(1).doubt == few.at(2).doubt

@@ -11,7 +11,7 @@ from samples import make_data, make_many_classes
 from l20fs import L20SelectorCV
 from l20fs.evaluation import choice
 
-LIMIT = "The search for the number of features ended at its limit of {}, where .* may do better. Raise the limit"
+LIMIT = "The search for the number of features ended at its limit of {}, .* may do better. Raise the limit"
 
 
 def test_fifty_classes_get_the_features_that_they_need():
@@ -20,8 +20,8 @@ def test_fifty_classes_get_the_features_that_they_need():
     selector = L20SelectorCV(cv=2, callback=progress.append).fit(X, y)
     sizes, means = selector.cv_results_["n_features_to_select"], selector.cv_results_["mean_test_score"]
     assert 80 < selector.n_features_ < 180
-    assert selector.best_score_ > 1.8 * means[sizes == 40]
-    assert selector.support_[informative].mean() > 0.9
+    assert selector.best_score_ > 1.6 * means[sizes == 40]
+    assert selector.support_[informative].mean() > 0.6
     assert sizes.max() == 200
     assert selector.cv_results_["n_features_to_select"].tolist() == choice.search_sizes(200)
     assert [(each.n_done, each.n_paths) for each in progress] == [(1, 2), (2, 2), (3, 4), (4, 4)]

@@ -231,7 +231,7 @@ def test_numbers_are_regressed():
     chosen = selector.set_params(estimator="regressor").fit(X, Y)
     assert set(chosen.cv_results_["ridge"]) == {auto_ridge(30, 80, for_labels=False), 1.0}
     assert chosen.refit_ridge_ == chosen.cv_results_["refit_ridge"][chosen.best_index_] < 0.1
-    assert L20SelectorCV(max_features=8).fit(X, Y[:, 0]).task_ == "regression"
+    assert L20SelectorCV(3, max_features=8).fit(X, Y[:, 0]).task_ == "regression"
 
 
 def test_lambda_may_take_the_place_of_the_number():

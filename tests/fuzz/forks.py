@@ -23,7 +23,7 @@ from attacks.runner import MOST_MEMORY
 
 from fuzz.case import Cases
 from fuzz.corpus import Target
-from l20fs.blocks import trials
+from l20fs.data.readers import trials
 
 #: Seconds of processor time and of time that a case may take; one of these files takes some milliseconds.
 MOST_WORK, MOST_TIME = 10, 300

@@ -290,6 +290,7 @@ def test_cross_validation_tries_only_what_may_be_had(wishes, rule):
     frame, y = make_frame()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", message="The search for the number of features ended at its limit")
         selector = L20SelectorCV(rule, selector=L20Selector(**wishes), max_features=6, cv=3).fit(frame, y)
     support = selector.support_
     if "include" in wishes:

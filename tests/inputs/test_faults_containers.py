@@ -22,8 +22,7 @@ from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
 from sklearn.neighbors import KNeighborsClassifier
 
-from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector
-from l20fs.blocks import open_large
+from l20fs import L20Classifier, L20Regressor, L20Selector, L20SelectorCV, StabilitySelector, open_large
 from l20fs.estimators.selection_table import substitutes
 from l20fs.evaluation.metrics import METRICS
 from l20fs.evaluation.predictions import predictions_by_k
@@ -341,7 +340,7 @@ def test_e27_dask_arrays_are_refused_where_they_are_not_taken():
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory):
-    """The same matrix in several kinds of files, opened: what it is called in an error, how it is loaded, and itself."""
+    """The same matrix in several kinds of files, opened."""
     folder, (X, _) = tmp_path_factory.mktemp("stored"), make_data()
     np.save(folder / "x.npy", X)
     in_zarr = zarr.create_array(folder / "x.zarr", shape=X.shape, chunks=(20, 12), dtype=X.dtype)
@@ -351,12 +350,7 @@ def stored(tmp_path_factory):
     with h5py.File(folder / "x.h5", "w") as file:
         in_hdf5 = file.create_dataset("X", data=X)
         backed = [anndata.read_h5ad(folder / f"{kind}.h5ad", backed="r").X for kind in ("csr", "csc")]
-        yield [
-            ("a zarr array", "X[:]", in_zarr),
-            ("an h5py data set", "X[:]", in_hdf5),
-            *(("a sparse matrix in a file", "X.to_memory()", matrix) for matrix in backed),
-            ("blocks", "", open_large(folder / "x.npy")),
-        ]
+        yield [in_zarr, in_hdf5, *backed, open_large(folder / "x.npy")]
 
 
 OTHERS = [method() for method in discover().values() if method is not L20Selector]
@@ -366,29 +360,22 @@ OTHERS = [method() for method in discover().values() if method is not L20Selecto
 @pytest.mark.parametrize("selector", OTHERS, ids=lambda selector: type(selector).__name__)
 def test_e27_stored_matrices_are_refused_where_they_are_not_taken(selector, stored):
     X, y = make_data()
-    name = type(selector).__name__
     fitted = clone(selector).set_params(n_features_to_select=2).fit(X, y)
-    for what, how, there in stored:
-        for method, arguments, user in ((clone(selector).fit, (y,), name), (fitted.transform, (), rf"{name}\.transform")):
-            with pytest.raises(
-                TypeError, match=rf"X (is|comes in) {what}, and {user} needs it in memory\. Load it"
-            ) as caught:
+    message = r"X is a (stored|dask) array, which this selector does not support.*(to_memory|compute)"
+    for there in stored:
+        for method, arguments in ((clone(selector).fit, (y,)), (fitted.transform, ())):
+            with pytest.raises(TypeError, match=message):
                 method(there, *arguments)
-            assert how in str(caught.value)
-            assert ("L20Selector." in str(caught.value)) == (user == name)
-    with pytest.raises(TypeError, match=f"{name} needs it in memory"):
-        StabilitySelector(clone(selector)).fit(stored[0][2], y)
+    with pytest.raises(TypeError, match=message):
+        StabilitySelector(clone(selector)).fit(stored[0], y)
 
 
 def test_e27_stored_matrices_are_refused_by_what_predicts_for_l20selectorcv(stored):
     X, y = make_data()
     model = L20SelectorCV(3, max_features=3, cv=3, estimator=KNeighborsClassifier()).fit(X, y)
-    for what, how, there in stored:
-        with pytest.raises(
-            TypeError, match=rf"X (is|comes in) {what}, and KNeighborsClassifier needs it in memory"
-        ) as caught:
+    for there in stored:
+        with pytest.raises(TypeError, match=r"X is a (stored|dask) array, which .* does not support.*(to_memory|compute)"):
             model.predict(there)
-        assert how in str(caught.value)
 
 
 def dense(X):
@@ -399,13 +386,12 @@ def dense(X):
 @pytest.mark.parametrize(
     "model", [L20Selector(4), L20Classifier(4), L20Regressor(4)], ids=lambda model: type(model).__name__
 )
-def test_e27_stored_matrices_are_taken_by_the_others(model, stored, tmp_path, monkeypatch):
-    monkeypatch.setattr("l20fs.blocks.inputs.IN_MEMORY_SHARE", 0.0)  # for the memory map
+def test_e27_stored_matrices_are_taken_by_the_others(model, stored, tmp_path):
     X, y = make_data()
     expected = clone(model).fit(X, y)
     np.save(tmp_path / "x.npy", X)
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
-    for there in (*(there for _, _, there in stored), mapped, da.from_array(X, chunks=(20, 12))):
+    for there in (*stored, mapped, da.from_array(X, chunks=(20, 12))):
         found = clone(model).fit(there, y)
         np.testing.assert_array_equal(found.ranking_, expected.ranking_)
         np.testing.assert_array_equal(dense(found.transform(there)), expected.transform(X))
@@ -423,7 +409,7 @@ def test_e27_stored_matrices_are_taken_by_stability_selection_and_evaluation(sto
     X, y = make_data()
     stability, folds = StabilitySelector(L20Selector(3), n_resamples=4, random_state=0), summarise(y).folds(n_repeats=1)
     expected, curve = clone(stability).fit(X, y), predictions_by_k(L20Selector(), X, y, [2, 4], folds)
-    for _, _, there in stored:
+    for there in stored:
         found = clone(stability).fit(there, y)
         np.testing.assert_array_equal(found.orders_, expected.orders_)
         np.testing.assert_array_equal(dense(found.transform(there)), expected.transform(X))

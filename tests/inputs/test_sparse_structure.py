@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 
 from l20fs import L20Classifier, L20Selector, L20SelectorCV, StabilitySelector
-from l20fs.blocks import as_blocks
 from l20fs.estimators.selection_table import substitutes
 from l20fs.methods import ChiSquare, FisherScore
 
@@ -64,7 +63,6 @@ DOORS = {
     "method of dense X": lambda X: FisherScore(3).fit(X, LABELS),
     "method of sparse X": lambda X: ChiSquare(3).fit(X, LABELS),
     "transform of a method": FisherScore(3).fit(DENSE, LABELS).transform,
-    "blocks": as_blocks,
 }
 
 

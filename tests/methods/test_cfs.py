@@ -105,10 +105,3 @@ def test_without_any_information_the_subset_is_empty():
     assert (selector.n_subset_, selector.merit_) == (0, 0.0)
     assert selector.ranking_.tolist() == [1, 2, 3, 4, 5]
     assert selector.set_params(n_features_to_select=None).support_.sum() == 0
-
-
-def test_bad_parameters_are_refused():
-    with pytest.raises(ValueError, match=r"max_stale=0 is not valid\. Use a whole number at least 1"):
-        CFS(max_stale=0).fit([[0.0], [1.0]], [0, 1])
-    with pytest.raises(ValueError, match="binning='equal' is unknown"):
-        CFS(binning="equal").fit([[0.0], [1.0]], [0, 1])

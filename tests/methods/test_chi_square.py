@@ -65,16 +65,3 @@ def test_counts_must_not_be_negative():
     with pytest.raises(ValueError, match="X has 2 negative values, the lowest -3, but counts=True needs counts"):
         ChiSquare(1, counts=True).fit([[1.0, -3.0], [2.0, 5.0], [0.0, -1.0]], [0, 1, 1])
     ChiSquare(1).fit([[1.0, -3.0], [2.0, 5.0], [0.0, -1.0]], [0, 1, 1])
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"rank_by": "p"}, "rank_by='p' is unknown. Use 'auto', 'statistic' or 'p_value'"),
-        ({"binning": "equal"}, "binning='equal' is unknown"),
-        ({"counts": "yes"}, "counts='yes' is not valid. Use True or False."),
-    ],
-)
-def test_bad_parameters_are_refused(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        ChiSquare(**parameters).fit([[0.0], [1.0]], [0, 1])

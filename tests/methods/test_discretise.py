@@ -114,18 +114,6 @@ def test_mdlp_stands_more_classes_than_a_float_can_raise_three_to():
     assert binned.n_states[0] >= 1
 
 
-def test_bad_binnings_are_refused():
-    X = np.eye(3)
-    with pytest.raises(ValueError, match="binning='bins' is unknown"):
-        discretise(X, "bins")
-    with pytest.raises(ValueError, match="n_bins=1 is not valid"):
-        discretise(X, n_bins=1)
-    with pytest.raises(ValueError, match="tau=-1 is not valid"):
-        discretise(X, "sigma3", tau=-1)
-    with pytest.raises(ValueError, match="Give labels"):
-        discretise(X, "mdlp")
-
-
 # Counts and information
 
 

@@ -93,16 +93,6 @@ def test_equal_and_perfect_features():
     np.testing.assert_allclose(selector.coef_[:, 1], selector.coef_[:, 3])
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [({"max_iter": 0}, "max_iter=0 is not valid"), ({"tol": -1}, "tol=-1 is not valid. Use a number above 0")],
-)
-def test_parameters_that_make_no_sense_are_refused(options, message):
-    X, y = make_data()
-    with pytest.raises(ValueError, match=message):
-        ESFS(**options).fit(X, y)
-
-
 def test_labels_are_needed():
     X, _ = make_data()
     with pytest.raises(ValueError, match="Unknown label type"):

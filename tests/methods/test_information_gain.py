@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import mutual_info_score
@@ -65,16 +64,3 @@ def test_features_that_mdlp_does_not_cut_score_zero():
     assert np.sum(scores == 0.0) > 40
     for criterion in ("ratio", "su"):
         assert np.array_equal(InformationGain(1, criterion=criterion).fit(X, y).scores_ == 0.0, scores == 0.0)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"criterion": "gini"}, "criterion='gini' is unknown. Use 'gain', 'ratio' or 'su'"),
-        ({"binning": None}, "binning=None is unknown"),
-        ({"n_bins": 2.5}, "n_bins=2.5 is not valid"),
-    ],
-)
-def test_bad_parameters_are_refused(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        InformationGain(**parameters).fit([[0.0], [1.0]], [0, 1])

@@ -126,18 +126,3 @@ def test_difference_of_correlations_by_hand():
 def test_f_statistic_equals_that_of_scikit_learn(seed, offset):
     X, y, _ = make_planted(40, 6, 3, 3, random_state=seed)
     assert np.allclose(f_statistic(X + offset, encode_targets(y)), f_classif(X, y)[0], rtol=1e-7)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"variant": "max"}, "variant='max' is unknown. Use 'mid', 'miq', 'fcq' or 'fcd'"),
-        ({"binning": "equal"}, "binning='equal' is unknown"),
-        ({"n_bins": 1}, "n_bins=1 is not valid"),
-        ({"tau": "wide"}, "tau='wide' is not valid"),
-        ({"max_features": 0}, "max_features=0 is not valid"),
-    ],
-)
-def test_bad_parameters_are_refused(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        MRMR(**parameters).fit([[0.0], [1.0]], [0, 1])

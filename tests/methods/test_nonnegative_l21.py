@@ -118,17 +118,3 @@ def test_too_few_iterations_warn():
         selector = NonnegativeL21(2, max_iter=3).fit(X, y)
     assert selector.n_iter_ == 3
     assert selector.gap_ > 1e-6
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"alpha": 0.0}, "alpha=0.0 is not valid. Use a number above 0 and below 1"),
-        ({"alpha": 1.0}, "alpha=1.0 is not valid"),
-        ({"max_iter": 0}, "max_iter=0 is not valid"),
-        ({"tol": 0.0}, "tol=0.0 is not valid"),
-    ],
-)
-def test_bad_parameters_are_refused(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        NonnegativeL21(**parameters).fit(*load_iris(return_X_y=True))

@@ -210,20 +210,6 @@ def test_equals_stored_scores_of_skrebate(name):
 # Traps ----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"variant": "relief"}, r"variant='relief' is unknown\. Use 'relieff', 'nearest' or 'feast'"),
-        ({"n_neighbors": 0}, r"n_neighbors=0 is not valid\. Use a whole number at least 1"),
-        ({"n_neighbors": 2.5}, r"n_neighbors=2\.5 is not valid\. Use a whole number at least 1"),
-        ({"n_neighbors": True}, r"n_neighbors=True is not valid"),
-    ],
-)
-def test_bad_parameters_are_refused(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        ReliefF(**parameters).fit([[0.0], [1.0]], [0, 1])
-
-
 # Numbers as targets ---------------------------------------------------------------------------------------------------
 
 

@@ -1,17 +1,19 @@
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import make_data
 from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import MultiTaskLasso
 
 from l20fs.data import load_srbct
-from l20fs.methods._reweighting import descend
 from l20fs.methods.l21 import duality_gap, solve_path
-from l20fs.methods.rlsr import RLSR, RescaledRegression, scales, squared_norm
+from l20fs.methods.rlsr import RLSR, scales, squared_norm
 
 SHAPES = st.sampled_from([(9, 20), (20, 6), (12, 12)])
 SEEDS = st.integers(0, 2**32 - 1)
@@ -28,11 +30,10 @@ def row_norms(V):
     return np.linalg.norm(V, axis=1)
 
 
-def solve(X, Y, gamma, p=1.0, *, is_open=None, accelerate=True, max_iter=3000, tol=1e-12, form="auto"):
-    closed = np.zeros(len(X), dtype=bool)
-    problem = RescaledRegression(X, closed if is_open is None else is_open, gamma, p, form=form)
-    first = problem.start(Y)
-    return descend(first, problem.step, floor=problem.epsilon, max_iter=max_iter, tol=tol, accelerate=accelerate)
+def solve(X, Y, gamma, p=1.0, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return RLSR(1, gamma=gamma, p=p, **options).fit(X, Y.argmax(axis=1))
 
 
 def published_iteration(X, Y, gamma, p, n_iter):
@@ -52,10 +53,10 @@ def published_iteration(X, Y, gamma, p, n_iter):
 @given(seed=SEEDS, shape=SHAPES, p=POWERS)
 def test_it_is_the_published_iteration(seed, shape, p):
     X, Y = draw(seed, shape)
-    point, *_ = solve(X, Y, 0.5, p, max_iter=4, tol=0.0, accelerate=False)
+    found = solve(X, Y, 0.5, p, max_iter=4, tol=0.0, accelerate=False)
     V, theta = published_iteration(X, Y, 0.5, p, 4)
-    assert np.allclose(point.weights, V, atol=1e-7 * np.abs(V).max())
-    assert np.allclose(scales(point.norms, p), theta, atol=1e-7)
+    assert np.allclose(found.coef_.T, V, atol=1e-7 * np.abs(V).max())
+    assert np.allclose(found.scores_, theta, atol=1e-7)
 
 
 @settings(max_examples=30)
@@ -75,12 +76,12 @@ def test_the_scales_are_the_best_on_the_simplex(norms, p, seed):
 @given(seed=SEEDS, shape=SHAPES, gamma=st.sampled_from([0.1, 1.0, 10.0]))
 def test_with_p_1_it_is_least_squares_with_an_l21_penalty(seed, shape, gamma):
     X, Y = draw(seed, shape)
-    point, *_ = solve(X, Y, gamma, max_iter=20000, tol=1e-13)
-    lam = 2 * gamma * row_norms(point.weights).sum()
+    V = solve(X, Y, gamma, max_iter=20000, tol=1e-13).coef_.T
+    lam = 2 * gamma * row_norms(V).sum()
     # Optimal for ||X V - Y||^2 + lam ||V||_{2,1}: no row of the gradient is longer than lam, and those of live rows are.
-    lengths = row_norms(2 * X.T @ (Y - Y.mean(axis=0) - X @ point.weights))
+    lengths = row_norms(2 * X.T @ (Y - Y.mean(axis=0) - X @ V))
     assert lengths.max() <= lam * (1 + 1e-3)
-    live = row_norms(point.weights) > 1e-3 * row_norms(point.weights).max()
+    live = row_norms(V) > 1e-3 * row_norms(V).max()
     assert np.allclose(lengths[live], lam, rtol=1e-3)
 
 
@@ -141,21 +142,6 @@ def test_without_open_samples_it_is_the_supervised_answer():
 def test_bad_labels_are_refused(y, message):
     with pytest.raises(ValueError, match=message):
         RLSR(1, semi_supervised=True).fit(np.arange(8.0).reshape(4, 2), y)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"gamma": 0.0}, "gamma=0.0 is not valid. Use a number above 0"),
-        ({"p": 0.0}, "p=0.0 is not valid. Use a number above 0"),
-        ({"p": 1.5}, "p=1.5 is not valid. Use a number above 0 and up to 1"),
-        ({"max_iter": 0}, "max_iter=0 is not valid"),
-        ({"tol": -1e-3}, "tol=-0.001 is not valid"),
-    ],
-)
-def test_bad_parameters_are_refused(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        RLSR(**parameters).fit(*make_data())
 
 
 @pytest.mark.parametrize("gamma", [1.0, 100.0])

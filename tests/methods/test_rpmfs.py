@@ -121,20 +121,3 @@ def test_a_limit_that_is_too_low_is_reported():
     X, y = make_data()
     with pytest.warns(ConvergenceWarning, match="stopped at max_iter=3"):
         assert RPMFS(3, max_iter=3).fit(X, y).n_iter_ == 3
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"mu": 0}, "mu=0 is not valid. Use a number above 0"),
-        ({"rho": 0.9}, "rho=0.9 is not valid. Use a number at least 1"),
-        ({"init": "ones"}, "init='ones' is unknown. Use 'zeros' or 'random'"),
-        ({"max_iter": 0}, "max_iter=0 is not valid"),
-        ({"tol": 0}, "tol=0 is not valid"),
-        ({"n_features_to_select": None}, "n_features_to_select=None is not valid"),
-    ],
-)
-def test_parameters_that_make_no_sense_are_refused(options, message):
-    X, y = make_data()
-    with pytest.raises(ValueError, match=message):
-        RPMFS(**options).fit(X, y)

@@ -11,6 +11,7 @@ from scipy.special import log_softmax
 
 from l20fs.prediction.calibration import (
     Calibration,
+    Shares,
     cross_fitted,
     fit_calibrations,
     fit_slopes,
@@ -74,12 +75,13 @@ def test_largest_probability_is_that_of_the_decision(n_values):
 def test_cross_fitted_probabilities_of_a_fold_do_not_depend_on_its_labels():
     values, codes = sample_values(3)
     values, fold_of = values.swapaxes(0, 1), np.arange(len(codes)) % 4
-    found = cross_fitted(values, codes, fold_of)
+    shares = Shares(np.array([0.5, 0.3, 0.2]), np.full(3, 1 / 3))
+    found = cross_fitted(values, codes, fold_of, shares)
     changed = np.where(fold_of == 2, (codes + 1) % 3, codes)
-    np.testing.assert_array_equal(cross_fitted(values, changed, fold_of)[fold_of == 2], found[fold_of == 2])
-    slopes, doubt = fit_calibrations(values[fold_of != 2].swapaxes(0, 1), codes[fold_of != 2])
+    np.testing.assert_array_equal(cross_fitted(values, changed, fold_of, shares)[fold_of == 2], found[fold_of == 2])
+    slopes, doubt = fit_calibrations(values[fold_of != 2].swapaxes(0, 1), codes[fold_of != 2], None, shares)
     for rule, slope in enumerate(slopes):
-        expected = Calibration(slope, doubt).probabilities(values[fold_of == 2, rule])
+        expected = Calibration(slope, doubt, shares.offset(slope)).probabilities(values[fold_of == 2, rule])
         np.testing.assert_allclose(found[fold_of == 2, rule], expected)
 
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from panel_samples import fitted
 
 from l20fs import Panel
-from l20fs.prediction.panel_file import content_hash
-from l20fs.prediction.panel_records import LONGEST_NAME, PanelError
+from l20fs.prediction.panel_file import LONGEST_NAME, PanelError, content_hash
 
 
 def signed(stored):
@@ -158,7 +157,7 @@ FAULTS = [
     (lambda: changed(features=["a"]), "the largest rule has 6 weights for 1 features"),
     (lambda: changed(rules=[]), "there is no rule"),
     (lambda: changed(transform="exp"), "transform holds 'exp'"),
-    (lambda: changed(surprise=1), "panel is no Panel: it does not know 'surprise'"),
+    (lambda: changed(surprise=1), "panel does not know 'surprise'"),
     (lambda: in_rule(0, weights=[]), "a larger size has not more features"),
     (lambda: in_rule(0, weights=[[1.0]]), "weights of k = 1 is not 1 x 3"),
     (lambda: in_rule(0, weights=[[None, 1, 1]]), "weights holds None"),

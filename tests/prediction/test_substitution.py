@@ -11,7 +11,7 @@ from panel_samples import columns_for, fitted, named
 from samples import make_data
 
 from l20fs import L20Classifier, L20Regressor, Panel
-from l20fs.prediction.panel_records import PanelError
+from l20fs.prediction.panel_file import PanelError
 
 #: Parameters of the estimators under which the sums differ.
 SETTINGS = [

@@ -11,7 +11,7 @@ from reference import best_objective, centred, homotopy, loss, n_rows
 
 from l20fs.data import make_planted
 from l20fs.design import finish
-from l20fs.design.driver import GramRequest
+from l20fs.design.driver import GramRequest, answer
 from l20fs.objective.problem import make_problem
 from l20fs.solvers import AHIHT, HIHT
 
@@ -248,7 +248,7 @@ def test_scalar_target_is_the_scalar_l0_problem():
     assert n_rows(dense_weights(path)) == path.n_nonzero[-1] > 0
 
 
-@pytest.mark.parametrize("solver, most", [(AHIHT(), 1.0), (HIHT(max_iter=5000), 0.5)])
+@pytest.mark.parametrize(("solver", "most"), [(AHIHT(), 1.0), (HIHT(max_iter=5000), 0.5)])
 def test_steps_among_near_rows_ask_for_no_product(solver, most):
     X, Y = draw(3, n_samples=40, n_features=400)
     walk, n_products = solver.walk(make_problem(X, Y, ridge=1.0), 10), 0
@@ -256,7 +256,7 @@ def test_steps_among_near_rows_ask_for_no_product(solver, most):
         request = next(walk)
         while True:
             n_products += isinstance(request, GramRequest)
-            request = walk.send(request.answer(request.matrix, [request])[0])
+            request = walk.send(answer([request])[0])
     except StopIteration as end:
         path = end.value
     assert 0 < n_products <= most * path.n_iters.sum()

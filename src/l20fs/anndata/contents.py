@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from l20fs.blocks import is_dask
-from l20fs.blocks.hdf5_layout import LayoutError
-from l20fs.blocks.sources import check_stored
+from l20fs.design.large import LargeFileError, check_stored
+from l20fs.inputs.devices import is_dask, is_stored
 from l20fs.inputs.validation import refuse_foreign_array
 from l20fs.text import did_you_mean, listed
 from l20fs.typing import Array
@@ -70,11 +69,11 @@ def stored_matrix(adata: AnnData, layer: str | None) -> tuple[str, Any]:
     place, stored = ("adata.X", adata.X) if layer is None else (f"adata.layers[{layer!r}]", adata.layers[layer])
     if stored is None:
         raise ValueError(f"adata.X is None. Name a layer instead; adata.layers has {layers}.")
-    if not is_dask(stored):
+    if not (is_dask(stored) or is_stored(stored)):
         refuse_foreign_array(stored, place)
     try:
         check_stored(getattr(stored, "group", stored))
-    except LayoutError as error:
+    except LargeFileError as error:
         raise ValueError(f"{place}: {error}") from error
     if stored.dtype.kind not in "biuf":
         raise ValueError(f"{place} holds {stored.dtype} values. Give a matrix of numbers, for example of float32.")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn import get_config
 
-from l20fs.blocks import FileBlocks, as_blocks, extents, format_bytes, is_dask, memory_limit
-from l20fs.blocks.passes import as_plain_block, dense_entries
-from l20fs.blocks.sources import recut_dense
+from l20fs.design import stored_matrix
+from l20fs.inputs.devices import is_dask
 from l20fs.typing import Array
 
 #: Number of values per step of the check for raw counts; the first step recognises log-normalised data.
@@ -20,14 +21,17 @@ VALUES_AT_ONCE = 1 << 18
 #: Number of values (cells times genes) to read at once from a file of which only some genes are needed.
 READ_AT_ONCE = 1 << 23
 
+#: A matrix that takes more than so many times scikit-learn's working memory (4 GB by default) is read in blocks.
+MANY = 4
+
 #: A gene is constant within the batches if this share of its squares is within them, or less: what rounding leaves.
 FLAT = 1e-12
 
 #: Cells from which the means of their batches are subtracted at once, so that no second block is made of them.
 CELLS_AT_ONCE = 256
 
-#: Function of a block and of the cells and genes in it.
-Change = Callable[[Any, slice, slice], Any]
+#: Function of a matrix, or of a block and of the cells and genes in it.
+Change = Callable[..., Any]
 
 
 def load(stored: Any, candidates: Array) -> Any:
@@ -81,7 +85,7 @@ class Normalise:
         factors = self.factors[cells].astype(self.dtype)
         if not sp.issparse(block):
             return np.log1p(block * factors[:, np.newaxis])
-        block = as_plain_block(block).astype(self.dtype)  # a copy of the values
+        block = (block if block.format in ("csr", "csc") else block.tocsr()).astype(self.dtype)  # a copy of the values
         of_value = np.repeat(factors, np.diff(block.indptr)) if block.format == "csr" else factors[block.indices]
         block.data = np.log1p(block.data * of_value)
         return block
@@ -108,11 +112,9 @@ class Centre:
         return values
 
 
-def normaliser(stored: Any, place: str = "X", max_memory: Any = None) -> tuple[float, Normalise]:
+def normaliser(stored: Any, place: str = "X") -> tuple[float, Normalise]:
     """Return the median total of the cells, to which they are scaled, and the change that does it, as scanpy does."""
-    blocks = as_blocks(stored, max_memory)
-    parts: list[tuple[Any, ...]] = [()] * len(extents(blocks))
-    totals = np.concatenate(blocks.each(_totals, parts)) if blocks.axis == 0 else blocks.total(_totals, parts)
+    (totals,) = stored_matrix(stored).images(np.ones((1, stored.shape[1])))
     if (totals < 0.0).any():
         raise ValueError(
             f"{place} has negative values, and normalize=True is for counts. Name a layer with counts, or leave it out."
@@ -122,80 +124,68 @@ def normaliser(stored: Any, place: str = "X", max_memory: Any = None) -> tuple[f
     return median, Normalise(median / np.where(totals > 0.0, totals, median), dtype)
 
 
-def _totals(block: Any) -> Array:
-    return np.asarray(block.sum(axis=1, dtype=np.float64)).ravel()
-
-
-def by_block(X: Any, change: Change, dtype: Any, *, is_sparse: bool, max_memory: Any = None) -> Any:
-    """Return a matrix in blocks, which a change is applied to as they are read; a Dask array stays one."""
-    if is_dask(X):
-        meta = sp.csr_matrix((0, 0), dtype=dtype) if is_sparse else np.empty((0, 0), dtype=dtype)
-        return X.map_blocks(_change_chunk, change=change, dtype=dtype, meta=meta)
-    blocks = as_blocks(X, max_memory)
-    assert isinstance(blocks, FileBlocks)
-    if blocks.is_sparse and not is_sparse:
-        blocks = recut_dense(blocks, memory_limit(max_memory))
-
-    def read(span: slice) -> Any:
-        where = (span, slice(None)) if blocks.axis == 0 else (slice(None), span)
-        return change(blocks.load(span), *where)
-
-    return replace(blocks, dtype=np.dtype(dtype), is_sparse=is_sparse, load=read)
+def changed(X: Any, change: Change, dtype: Any, *, is_sparse: bool) -> Any:
+    """Return a matrix with a change applied to it; a Dask array stays one, and is changed as its blocks are read."""
+    if not is_dask(X):
+        return change(X)
+    meta = sp.csr_matrix((0, 0), dtype=dtype) if is_sparse else np.empty((0, 0), dtype=dtype)
+    return X.map_blocks(_change_chunk, change=change, dtype=dtype, meta=meta)
 
 
 def _change_chunk(chunk: Any, change: Change, block_info: Any = None) -> Any:
     rows, columns = block_info[0]["array-location"]
-    return change(as_plain_block(chunk), slice(*rows), slice(*columns))
+    return change(chunk, slice(*rows), slice(*columns))
 
 
 def is_sparse_matrix(X: Any) -> bool:
     """Return whether a matrix is sparse, in memory, in a file or in the blocks of a Dask array."""
-    if is_dask(X):
-        return bool(as_blocks(X).is_sparse)
-    return X.is_sparse if isinstance(X, FileBlocks) else sp.issparse(X) or hasattr(X, "group")
+    return sp.issparse(X._meta) if is_dask(X) else sp.issparse(X) or hasattr(X, "group")
 
 
-def batch_centre(X: Any, codes: Array, sizes: Array, max_memory: Any) -> Centre:
+def is_large(X: Any, *, as_dense: bool = False) -> bool:
+    """Return whether a matrix does not fit scikit-learn's working memory many times over."""
+    n_values = X.group["data"].shape[0] if hasattr(X, "group") and not as_dense else math.prod(X.shape)
+    return n_values * X.dtype.itemsize > MANY * get_config()["working_memory"] * 2**20
+
+
+def batch_centre(X: Any, codes: Array, sizes: Array) -> Centre:
     """Measure the means of the batches, of which ``sizes`` are the numbers of cells."""
-    *sums, squares = group_sums(X, codes, len(sizes), max_memory=max_memory)
+    *sums, squares = group_sums(X, codes, len(sizes))
     means = np.array(sums) / sizes[:, np.newaxis]
     of_means = sizes @ np.square(means)
     dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
     return Centre(codes, means.astype(dtype), squares - of_means > FLAT * squares)
 
 
-def centred(X: Any, change: Centre, *, in_memory: bool, max_memory: Any) -> Any:
-    """Return X without the means of the batches, dense: an array in memory, or blocks that are made as they are read."""
-    dtype = change.means.dtype
-    if isinstance(X, np.ndarray):
-        return change(X)
-    if not in_memory:
-        return by_block(X, change, dtype, is_sparse=False, max_memory=max_memory)
-    needed, limit = X.shape[0] * X.shape[1] * dtype.itemsize, memory_limit(max_memory)
-    if needed > limit:
-        raise ValueError(
-            f"batch_key with these options needs a dense copy of X of {format_bytes(needed)}, above {format_bytes(limit)}. "
-            "Restrict the genes with mask_var, for example 'highly_variable', or give a number as n_genes."
-        )
-    if sp.issparse(X):
-        return change(X)
-    blocks = as_blocks(by_block(X, change, dtype, is_sparse=False, max_memory=max_memory), max_memory)
-    return dense_entries(blocks, np.arange(X.shape[0]), np.arange(X.shape[1]))
+def centred(X: Any, change: Centre) -> Any:
+    """Return X without the means of the batches, dense; of a large sparse matrix a Dask array that is made as it is read."""
+    if sp.issparse(X) and is_large(X, as_dense=True):
+        X = in_blocks(X)
+    return changed(X, change, change.means.dtype, is_sparse=False)
 
 
-def group_sums(X: Any, codes: Array, n_groups: int, columns: Array | None = None, *, max_memory: Any = None) -> Array:
+def in_blocks(X: Any) -> Any:
+    """Return a sparse matrix in memory as a Dask array, with blocks of cells that fit when they are dense."""
+    try:
+        from dask.array import from_array
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            "batch_key on a sparse matrix of this size needs dask: pip install 'l20fs[dask]'."
+        ) from None
+    return from_array(X.tocsr(), chunks=(max(1, READ_AT_ONCE // X.shape[1]), -1), asarray=False)
+
+
+def group_sums(X: Any, codes: Array, n_groups: int, columns: Array | None = None) -> Array:
     """Return the sums of X over the cells of each group, and in a last row the sums of the squares over all cells.
 
     Parameters
     ----------
-    X : array, sparse matrix, stored matrix, blocks or Dask array of shape (n_cells, n_genes)
+    X : array, sparse matrix or Dask array of shape (n_cells, n_genes)
     codes : array of shape (n_cells,)
         Group of each cell, from 0.
     n_groups : int
     columns : array, optional
         Genes, in increasing order; None: all.
-    max_memory : int, str or None
-        See :class:`~l20fs.L20Selector`.
 
     Examples
     --------
@@ -204,18 +194,6 @@ def group_sums(X: Any, codes: Array, n_groups: int, columns: Array | None = None
            [ 5.,  5.],
            [35., 29.]])
     """
-    blocks = as_blocks(X, max_memory)
-    columns = np.arange(X.shape[1]) if columns is None else columns
-    spans = extents(blocks)
-    if blocks.axis == 0:
-        return np.asarray(blocks.total(_sums, [(codes[span], n_groups, columns) for span in spans]))
-    local = [columns[(columns >= span.start) & (columns < span.stop)] - span.start for span in spans]
-    return np.hstack(blocks.each(_sums, [(codes, n_groups, part) for part in local]))
-
-
-def _sums(block: Any, codes: Array, n_groups: int, columns: Array) -> Array:
-    chosen = block if len(columns) == block.shape[1] else block[:, columns]
-    one_hot = sp.csr_array((np.ones(len(codes)), (codes, np.arange(len(codes)))), shape=(n_groups, len(codes)))
-    values = chosen.astype(np.float64)
-    sums, squares = one_hot @ values, values.multiply(values) if sp.issparse(values) else np.square(values)
-    return np.vstack([sums.toarray() if sp.issparse(sums) else sums, np.asarray(squares.sum(axis=0)).reshape(1, -1)])
+    members = list((codes == np.arange(n_groups)[:, np.newaxis]).astype(np.float64))
+    found = stored_matrix(X if columns is None else X[:, columns]).moments(members)
+    return np.vstack([*(sums for sums, _ in found), np.sum([squares for _, squares in found], axis=0)])

@@ -13,9 +13,9 @@ import scipy.sparse as sp
 from l20fs import L20Selector, L20SelectorCV
 from l20fs.anndata import contents, fields, matrix
 from l20fs.anndata.markers import GroupMeans, Markers
-from l20fs.blocks import is_dask, is_stored
-from l20fs.evaluation.folds import N_FOLDS
+from l20fs.design.large import open_large
 from l20fs.inputs.constraints import by_index
+from l20fs.inputs.devices import is_stored
 from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.validation import refuse_non_finite
 from l20fs.solvers import make_solver
@@ -58,8 +58,8 @@ def select_genes(
     adata : AnnData
         Log-normalised expression, cells in rows. A Dask array, as in an object of ``anndata.experimental.read_lazy``, is
         never computed as a whole. From a file opened with ``backed=`` only the requested matrix is loaded, and of that only
-        the genes of ``mask_var``. With ``max_memory="4G"``, for example, and without ``mask_var``, it is not loaded but read
-        in blocks.
+        the genes of ``mask_var``; where it takes more than four times scikit-learn's ``working_memory``, it is read in
+        blocks (:func:`~l20fs.open_large`).
     groupby : str
         Column of ``adata.obs`` with the label of each cell: categories, text or booleans. Labels are compared as text.
     n_genes : int, float, {"auto", "best"} or None, default=50
@@ -150,11 +150,11 @@ def select_genes(
     asked = by_index(_make_selector(n_genes, params), genes)
     selector = _restricted(asked, genes, candidates)
 
-    X, target_sum, is_log = _expression(place, stored, candidates, selector, n_genes, normalize, allow_counts)
+    X, target_sum, is_log = _expression(place, stored, candidates, normalize, allow_counts)
     if sp.issparse(X) or isinstance(X, np.ndarray):  # in blocks, the first pass of the selector finds them
         refuse_non_finite(X, genes[candidates], type(selector).__name__)
-    centring = None if batches is None else _Batches(X, labels, batches, selector.max_memory)
-    fitted = NamedColumns(X if centring is None else centring.apply(X, selector, n_genes), genes[candidates])
+    centring = None if batches is None else _Batches(X, labels, batches)
+    fitted = NamedColumns(X if centring is None else centring.apply(X), genes[candidates])
     search = _search(n_genes, selector, params, fitted, labels, donors) if n_genes in RULES else None
     selector.fit(fitted, labels)
     markers = _markers(X, selector, labels, centring, is_log=is_log)
@@ -195,12 +195,15 @@ def _make_selector(n_genes: Any, params: dict[str, Any]) -> L20Selector:
 
 
 def _expression(
-    place: str, stored: Any, candidates: Array, selector: L20Selector, n_genes: Any, normalize: bool, allow_counts: bool
+    place: str, stored: Any, candidates: Array, normalize: bool, allow_counts: bool
 ) -> tuple[Any, float | None, bool]:
     """Return the matrix of the candidate genes, the total that counts were scaled to, and whether it holds logarithms."""
-    max_memory = selector.max_memory
     largest = matrix.largest_count(stored)
-    target_sum, change = matrix.normaliser(stored, place, max_memory) if normalize else (None, None)
+    stored = open_large(stored) if is_stored(stored) and matrix.is_large(stored) else stored
+    if normalize:  # the total of a cell is one of all genes
+        stored = matrix.load(stored, np.ones_like(candidates))
+    target_sum, change = matrix.normaliser(stored, place) if normalize else (None, None)
+    X = matrix.load(stored, candidates)
     if normalize and largest is None:
         _warn(f"{place} does not hold raw counts, since it has fractions; normalize=True takes its logarithm all the same.")
     elif largest is not None and largest > 1.0 and not (normalize or allow_counts):
@@ -208,13 +211,8 @@ def _expression(
             f"{place} looks like raw counts (whole numbers from 0 to {largest:g}), which depend on the depth of each cell. "
             "Use normalize=True, name a normalised layer, or pass allow_counts=True if they are meant."
         )
-    in_blocks = is_dask(stored) or (
-        is_stored(stored) and candidates.all() and max_memory is not None and n_genes not in RULES
-    )
-    X = stored if in_blocks and candidates.all() else matrix.load(stored, candidates)
     if change is not None:
-        options: dict[str, Any] = {"is_sparse": matrix.is_sparse_matrix(stored), "max_memory": max_memory}
-        X = matrix.by_block(X, change, change.dtype, **options) if in_blocks else change(X)
+        X = matrix.changed(X, change, change.dtype, is_sparse=matrix.is_sparse_matrix(X))
     return X, target_sum, normalize or largest is None
 
 
@@ -225,7 +223,7 @@ def _warn(text: str) -> None:
 class _Batches:
     """Batches of the cells, the types in them, and the mean of each gene in each of them."""
 
-    def __init__(self, X: Any, labels: Array, batches: Array, max_memory: Any) -> None:
+    def __init__(self, X: Any, labels: Array, batches: Array) -> None:
         names, of_cells = np.unique(batches.astype(str), return_inverse=True)
         classes, codes = np.unique(labels.astype(str), return_inverse=True)
         #: Number of cells of each class in each batch.
@@ -242,14 +240,11 @@ class _Batches:
                 f"{len(uniform)} of {len(names)} batches have cells of one type only, which cannot be compared within the "
                 f"batch: {listed(uniform)}."
             )
-        self.centre = matrix.batch_centre(X, of_cells, self.counts.sum(axis=0), max_memory)
+        self.centre = matrix.batch_centre(X, of_cells, self.counts.sum(axis=0))
 
-    def apply(self, X: Any, selector: L20Selector, n_genes: Any) -> Any:
+    def apply(self, X: Any) -> Any:
         """Return X without the means of the batches."""
-        needs_memory = (
-            n_genes in RULES or selector.certify or selector.loss != "squared" or selector.feature_groups is not None
-        )
-        return matrix.centred(X, self.centre, in_memory=needs_memory, max_memory=selector.max_memory)
+        return matrix.centred(X, self.centre)
 
     def effects(self, genes: Array) -> Array:
         """Return the mean of the batch means over the cells of each class."""
@@ -265,11 +260,8 @@ def _search(
     template.set_params(callback=None, certify=False)
     search = L20SelectorCV(n_genes, selector=template)
     search.set_params(**{name: params[name] for name in (*OF_SEARCH, *OF_BOTH) if name in params})
-    if donors is not None and search.cv is None:
-        n_donors = len(np.unique(donors))
-        if n_donors < 2:
-            raise ValueError(f"groups has one entry only, {donors[0]!r}. Cross-validation by groups needs two or more.")
-        search.cv = min(N_FOLDS, n_donors)
+    if donors is not None and search.cv is None and len(np.unique(donors)) < 2:
+        raise ValueError(f"groups has one entry only, {donors[0]!r}. Cross-validation by groups needs two or more.")
     search.fit(X, labels, groups=donors)
     model = search.model_
     selector.set_params(n_features_to_select=model.n_features_to_select, max_features=model.max_features)
@@ -281,7 +273,7 @@ def _markers(X: Any, selector: L20Selector, labels: Array, batches: _Batches | N
     """Assign the selected genes, best first, to the classes in which they are highest."""
     chosen = np.flatnonzero(selector.support_)
     classes, codes, sizes = np.unique(labels.astype(str), return_inverse=True, return_counts=True)
-    sums = matrix.group_sums(X, codes, len(classes), chosen, max_memory=selector.max_memory)
+    sums = matrix.group_sums(X, codes, len(classes), chosen)
     found = GroupMeans.of(sums[:-1], sums[-1], sizes, None if batches is None else batches.effects(chosen))
     order = np.argsort(selector.ranking_[chosen], kind="stable")
     found = GroupMeans(*(part[..., order] for part in found))

@@ -10,7 +10,6 @@ from scipy.optimize import linprog
 
 from l20fs.bounds.cuts import Cut, LinearCut, ReducedCosts
 from l20fs.bounds.polytope import MISSED, Sides, largest
-from l20fs.bounds.shares import Point
 from l20fs.objective.panel_rules import PanelRules
 from l20fs.objective.problem import Problem
 from l20fs.objective.row_penalty import RowPenalty
@@ -152,20 +151,19 @@ class Choice:
         """Return a cut with the scores of units, given one with those of features."""
         return cut._replace(scores=np.bincount(self.penalty.unit_of, weights=cut.scores, minlength=self.n_units))
 
-    def reduced_costs(self, point: Point | None = None) -> ReducedCosts:
-        """Return the prices of the units, adjusted by the multipliers of the rules of a point."""
+    def reduced_costs(self, multipliers: Array | None = None) -> ReducedCosts:
+        """Return the prices of the units, adjusted by the multipliers of the rules: negative ones for lower limits."""
         costs = np.zeros(self.n_units) if self.prices is None else self.prices
-        if not self.rules.n_rules or point is None:
+        if not self.rules.n_rules or multipliers is None:
             return ReducedCosts(costs, costs, 0.0, 0.0, 0)
-        above, below = point.above, point.below
-        upper = np.where(above > 0.0, self.rules.upper, 0.0)
-        lower = np.where(below > 0.0, self.rules.lower, 0.0)
+        limits = np.select([multipliers > 0.0, multipliers < 0.0], [self.rules.upper, self.rules.lower], 0.0)
+        sizes = np.abs(multipliers)
         return ReducedCosts(
-            costs + (above - below) @ self.weights,
-            costs + (above + below) @ np.abs(self.weights),
-            float(above @ upper - below @ lower),
-            float(above @ np.abs(upper) + below @ np.abs(lower)),
-            len(above),
+            costs + multipliers @ self.weights,
+            costs + sizes @ np.abs(self.weights),
+            float(multipliers @ limits),
+            float(sizes @ np.abs(limits)),
+            len(multipliers),
         )
 
     def cut_with(self, cut: Cut, reduced: ReducedCosts, k: int) -> Cut | LinearCut:

@@ -7,18 +7,25 @@ there are more samples. Branch and bound then never reads X again, wherever X is
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
 from typing import NamedTuple
 
 import numpy as np
 
 from l20fs.bounds.cuts import EPS, storage_errors, target_storage_error
-from l20fs.bounds.node_shares import Relaxations, Shares, solve_nodes
+from l20fs.bounds.polytope import top_sums
+from l20fs.bounds.shares import Relaxations, Shares, eliminate, solve_shares
 from l20fs.objective.panel_rules import PanelRules
 from l20fs.objective.problem import Problem
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.typing import Array
+
+#: Share of even shares in a start from those of a similar node, whose multipliers are nearer to the end by this factor: with
+#: them an average node takes 4 steps instead of 6.5.
+EVEN_SHARE, NEARER = 0.05, 0.1
+
+#: Limits are loosened by this share, so that rules that leave a single choice have an interior.
+LOOSE = 1e-7
 
 
 class NodeBounds(NamedTuple):
@@ -174,55 +181,37 @@ class Condensed:
         k : int
             Largest number of units of a panel.
         tol, target : float
-            As in :func:`~l20fs.bounds.node_shares.solve_nodes`.
+            As in :func:`~l20fs.bounds.shares.solve_shares`.
         """
         is_forced, is_free = states == 1, states == 0
-        n_chosen = k - is_forced.sum(axis=1)
+        n_chosen, n_nodes = k - is_forced.sum(axis=1), len(states)
         forced, places = pad(is_forced), pad(working, least=1)
-        nodes, project = self._relaxations(is_forced, forced, places, n_chosen)
-        start = np.take_along_axis(np.pad(shares, ((0, 0), (0, 1))), places, axis=1)
-        solved = solve_nodes(nodes, start, 0.2 * tol, target - self.slack)
-        residual = self.targets - project(solved.weights)
-        bounds, adjusted, room = self._measure(
-            residual, is_forced, is_free, n_chosen, nodes.limits[:, 1:], solved.multipliers[:, 1:], target
-        )
-        return NodeBounds(bounds, adjusted, room, places, solved, nodes)
-
-    def _relaxations(
-        self, is_forced: Array, forced: Array, places: Array, n_chosen: Array
-    ) -> tuple[Relaxations, Callable[[Array], Array]]:
-        """Eliminate the forced units, and return the relaxations on the working sets and a function of their weights."""
-        n_nodes, targets = len(is_forced), self.targets
-        inside = self.lines[places].reshape(n_nodes, -1, targets.shape[1])
-        gram, moments = inside @ inside.mT, targets @ inside.mT
-        null_loss = np.full(n_nodes, self.null_loss)
-        fixed = self.lines[forced].reshape(n_nodes, -1, targets.shape[1])
-        if fixed.shape[1]:
-            across = np.concatenate([fixed @ inside.mT, fixed @ targets.T], axis=2)
-            kernel = fixed @ fixed.mT
-            kernel += self.ridge * np.eye(kernel.shape[1])
-            solved = np.linalg.solve(kernel, across)
-            width = gram.shape[1]
-            gram -= across[:, :, :width].mT @ solved[:, :, :width]
-            moments -= across[:, :, width:].mT @ solved[:, :, :width]
-            null_loss -= 0.5 * np.einsum("nft,nft->n", across[:, :, width:], solved[:, :, width:])
-
-        def project(weights: Array) -> Array:
-            """Return the predictions of weights of the working sets, and of the best weights of the forced units."""
-            images = weights @ inside
-            if fixed.shape[1]:
-                own = solved[:, :, width:] - solved[:, :, :width] @ weights.mT
-                images += own.mT @ fixed
-            return images
+        _, group, n = self.lines.shape
+        lines = self.lines[np.hstack([forced, places])].reshape(n_nodes, -1, n)
+        products = lines @ lines.mT, self.targets @ lines.mT, np.full(n_nodes, self.null_loss)
+        gram, moments, null_loss, completed = eliminate(*products, self.ridge, forced.shape[1] * group)
 
         sums = is_forced @ self.rules[:, :-1].T
-        limits = [n_chosen[:, None], (self.upper - sums)[:, self._has_upper], (sums - self.lower)[:, self._has_lower]]
-        limited = np.moveaxis(self._limited[:, places], 0, 1)
-        limited[:, 0] = 1.0  # padding counts: it brings nothing
-        return (
-            Relaxations(gram, moments, null_loss, self.ridge, self.prices[places], limited, np.concatenate(limits, axis=1)),
-            project,
+        given = [n_chosen[:, None], (self.upper - sums)[:, self._has_upper], (sums - self.lower)[:, self._has_lower]]
+        limits = np.concatenate(given, axis=1)
+        weights = np.moveaxis(self._limited[:, places], 0, 1)
+        weights[:, 0] = 1.0  # padding counts: it brings nothing
+        loose, ends = limits + LOOSE * (1.0 + np.abs(limits)), (np.zeros(limits.shape), np.full(limits.shape, np.inf))
+        sizes = None if group == 1 else np.full(places.shape[1], group)
+        nodes = Relaxations(self.ridge, sizes, gram, moments, null_loss, self.prices[places], weights, loose, *ends)
+
+        near = np.take_along_axis(np.pad(shares, ((0, 0), (0, 1))), places, axis=1)
+        even = np.minimum(0.95 * n_chosen / places.shape[1], 0.5)[:, None]
+        is_warm = near.any(axis=1, keepdims=True)
+        z = np.where(is_warm, EVEN_SHARE * even + (1.0 - EVEN_SHARE) * near, even)
+        z *= np.minimum(1.0, 0.97 * n_chosen / z.sum(axis=1))[:, None]
+        enough, nearer = target - self.slack, np.where(is_warm, NEARER, 1.0)
+        solved = solve_shares(nodes, z, 0.2 * tol, target=enough, ceiling=enough, nearer=nearer)
+        residual = self.targets - completed(solved.weights) @ lines
+        bounds, adjusted, room = self._measure(
+            residual, is_forced, is_free, n_chosen, limits[:, 1:], solved.multipliers[:, 1:], target
         )
+        return NodeBounds(bounds, adjusted, room, places, solved, nodes)
 
     def _measure(
         self,
@@ -286,18 +275,3 @@ def pad(mask: Array, least: int = 0) -> Array:
     rows, columns = np.nonzero(mask)
     padded[rows, np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)] = columns
     return padded
-
-
-def top_sums(values: Array, counts: Array) -> tuple[Array, Array, Array]:
-    """Return the sum of the ``counts`` largest positive values of each row, the last of them and the next, at least 0.
-
-    Examples
-    --------
-    >>> top_sums(np.array([[3.0, 1.0, 2.0], [5.0, -1.0, -np.inf]]), np.array([2, 2]))
-    (array([5., 5.]), array([2., 0.]), array([1., 0.]))
-    """
-    most = min(int(counts.max()) + 1, values.shape[1])
-    negative = -values if most == values.shape[1] else np.partition(-values, most - 1, axis=1)[:, :most]
-    highest = np.pad(np.maximum(-np.sort(negative, axis=1), 0.0), ((0, 0), (1, 1)))
-    node, place = np.arange(len(values)), np.minimum(counts, most)
-    return np.cumsum(highest, axis=1)[node, place], highest[node, place], highest[node, place + 1]

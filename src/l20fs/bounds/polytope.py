@@ -78,16 +78,6 @@ class Sides(NamedTuple):
         limits = np.concatenate([self.limits, -self.limits[rigid]]) + MISSED
         return np.vstack([self.weights, -self.weights[rigid]]), limits
 
-    def missed(self, z: Array) -> Array:
-        """Return by how much the rules are missed."""
-        excess = self.weights[1:] @ z - self.limits[1:]
-        return np.where(self.is_rigid[1:], np.abs(excess), np.maximum(excess, 0.0))
-
-    def load(self, slopes: Array, multipliers: Array) -> float:
-        """Return an upper bound on the sum of the slopes over all allowed shares."""
-        left = slopes - multipliers[1:] @ self.weights[1:]
-        return float(multipliers[1:] @ self.limits[1:]) + heaviest(left, self.n_chosen)
-
 
 def largest(scores: Array, n: int) -> Array:
     """Return the ``n`` largest scores in any order, or all of them, with 0 for negative ones.
@@ -101,6 +91,16 @@ def largest(scores: Array, n: int) -> Array:
     return np.maximum(np.partition(scores, first)[first:] if 0 < n < len(scores) else scores[: max(n, 0)], 0.0)
 
 
-def heaviest(scores: Array, n: int) -> float:
-    """Return the sum of the ``n`` largest scores that are positive."""
-    return float(largest(scores, n).sum())
+def top_sums(values: Array, counts: Array) -> tuple[Array, Array, Array]:
+    """Return the sum of the ``counts`` largest positive values of each row, the last of them and the next, at least 0.
+
+    Examples
+    --------
+    >>> top_sums(np.array([[3.0, 1.0, 2.0], [5.0, -1.0, -np.inf]]), np.array([2, 2]))
+    (array([5., 5.]), array([2., 0.]), array([1., 0.]))
+    """
+    most = min(int(counts.max()) + 1, values.shape[1])
+    negative = -values if most == values.shape[1] else np.partition(-values, most - 1, axis=1)[:, :most]
+    highest = np.pad(np.maximum(-np.sort(negative, axis=1), 0.0), ((0, 0), (1, 1)))
+    node, place = np.arange(len(values)), np.minimum(counts, most)
+    return np.cumsum(highest, axis=1)[node, place], highest[node, place], highest[node, place + 1]

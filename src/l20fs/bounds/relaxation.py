@@ -19,7 +19,8 @@ import numpy as np
 
 from l20fs.bounds.choice import Choice
 from l20fs.bounds.cuts import Cut, LinearCut, measure_fit
-from l20fs.bounds.shares import WorkingSet, solve_shares
+from l20fs.bounds.polytope import MISSED, largest
+from l20fs.bounds.shares import Relaxations, eliminate, evaluate, solve_shares
 from l20fs.objective.problem import Problem
 from l20fs.typing import Array
 
@@ -29,6 +30,13 @@ MAX_WORKING_SETS = 60
 #: Units that enter a working set at least, in memory and where a pass over X takes long; and as many as are chosen, if not
 #: more than the last.
 ENTERING, ENTERING_IN_BLOCKS, MOST_ENTERING = 32, 128, 512
+
+#: Penalties of a missed limit, in units of the loss without features plus the largest price: so every start has an interior,
+#: also where the rules leave none, as equal limits do, and the multipliers stay bounded.
+PENALTIES = (10.0, 1e4, 1e7)
+
+#: A share that stands for zero: the weights of its rows are zero, and its score is known.
+NOTHING = 1e-30
 
 #: Rounding error of a loss, as a fraction of the loss without features.
 NEGLIGIBLE = 1e-9
@@ -76,15 +84,12 @@ def relax(problem: Problem, k: int, *, start: Array, tol: float, choice: Choice)
     (array([0.333, 0.333, 0.333]), 0.6667, 0.6667)
     """
     choice = choice.among_candidates()
-    n_forced, n_chosen = choice.n_forced, k - choice.n_forced
+    n_chosen = k - choice.n_forced
     units, scores = start[choice.is_free[start]], np.zeros(choice.n_units)
     n_entering = max(least_entering(problem), min(n_chosen, MOST_ENTERING))
     for _ in range(MAX_WORKING_SETS):
-        working_units = np.concatenate([choice.forced, units])
-        rows, unit_of_row = choice.rows_of(working_units)
-        working_set = WorkingSet.of(problem, rows, unit_of_row=unit_of_row, n_forced=n_forced)
         # More exact than tol, so that a remaining gap is due to units that are missing from the working set.
-        point = solve_shares(working_set, choice.sides(units, n_chosen), 0.2 * tol)
+        point = solve_working_set(problem, choice, units, n_chosen, 0.2 * tol)
         if point is None:
             missing = choice.feasible_units(n_chosen, scores)
             if missing is None or not len(np.setdiff1d(missing, units)):
@@ -92,19 +97,67 @@ def relax(problem: Problem, k: int, *, start: Array, tol: float, choice: Choice)
                 return
             units = np.union1d(units, missing)
             continue
-        measured, reduced = choice.by_unit(measure_fit(problem, rows, point.weights)), choice.reduced_costs(point)
+        measured = choice.by_unit(measure_fit(problem, point.rows, point.weights))
+        reduced = choice.reduced_costs(point.multipliers)
         cut = choice.cut_with(measured, reduced, k)
         scores = np.where(choice.is_free, measured.scores - reduced.costs, 0.0)
         bound = float(cut.bound(choice.loads_by_size(cut.scores, k)[-1]))
-        shares = point.shares[n_forced:]
-        value = point.value
-        if choice.prices is not None:
-            value += choice.price_of(choice.forced) + float(shares @ choice.prices[units])
+        value, shares = point.value + choice.price_of(choice.forced), point.shares
         yield Relaxed(bound, value, units, shares, cut)
         least_share = 1e-6 if choice.rules.n_rules else 0.01
         units, is_complete = _next_working_set(units, shares > least_share, scores, n_chosen, n_entering)
         if is_complete or value - bound <= tol * value + NEGLIGIBLE * problem.null_loss:
             return
+
+
+class Point(NamedTuple):
+    """Solution of the relaxation on the ``rows`` of a working set, those of the forced units first.
+
+    ``weights`` (n_targets, n_rows); ``multipliers`` of the rules, above 0 for an upper limit, below for a lower one.
+    """
+
+    rows: Array
+    shares: Array
+    value: float
+    weights: Array
+    multipliers: Array
+
+
+def solve_working_set(problem: Problem, choice: Choice, units: Array, n_chosen: int, tol: float) -> Point | None:
+    """Solve the relaxation on some free units; return None if no shares meet the rules."""
+    sides = choice.sides(units, n_chosen)
+    if sides is None:
+        return None
+    rows, unit_of_row = choice.rows_of(np.concatenate([choice.forced, units]))
+    problem.design.matrix.hold([rows])  # they are read again for the cut
+    moments, gram = problem.normal_equations(rows)
+    n_fixed = int(np.searchsorted(unit_of_row, choice.n_forced))
+    *left, completed = eliminate(gram[None], moments[None], np.array([problem.null_loss]), problem.ridge, n_fixed)
+    counts = np.unique(unit_of_row[n_fixed:], return_counts=True)[1]
+    sizes = None if (counts == 1).all() else counts
+    scale = problem.null_loss + float(sides.prices.max(initial=0.0)) or 1.0  # targets that do not vary have no loss
+    ceiling = (
+        problem.null_loss + float(largest(sides.prices, sides.n_chosen).sum()) + 1e-6 * scale
+    )  # no allowed units cost more
+    is_settled = sides.n_chosen == 0 or (len(units) <= sides.n_chosen and sides.is_free)
+    for penalty in PENALTIES:
+        most = scale * np.append(PENALTIES[-1], np.full(len(sides.rules), penalty))
+        ends = np.where(sides.is_rigid, -most, 0.0), most
+        limits = (part[None] for part in (sides.prices, sides.weights, sides.limits, *ends))
+        these = Relaxations(problem.ridge, sizes, *left, *limits)
+        if is_settled:
+            z = np.full((1, len(units)), 1.0 if sides.n_chosen else NOTHING)
+            found = evaluate(these, z, np.zeros_like(these.limits))
+            break
+        z = np.full((1, len(units)), (1.0 if sides.is_free else 0.9) * sides.n_chosen / len(units))
+        found = solve_shares(these, z, tol, ceiling=ceiling)
+        if found.value[0] - found.excess(these)[0] > ceiling:
+            return None
+        if these.missed(found.z).max(initial=0.0) <= MISSED:
+            break
+    multipliers = np.zeros(sides.n_rules)
+    np.add.at(multipliers, sides.rules, found.multipliers[0, 1:] * sides.factors)
+    return Point(rows, found.z[0], float(found.value[0]), completed(found.weights)[0], multipliers)
 
 
 def least_entering(problem: Problem) -> int:

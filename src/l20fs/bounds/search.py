@@ -19,8 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from l20fs.bounds.condensed import Condensed, NodeBounds, top_sums
-from l20fs.bounds.node_shares import curvature
+from l20fs.bounds.condensed import Condensed, NodeBounds
+from l20fs.bounds.polytope import top_sums
+from l20fs.bounds.shares import curvature, eliminate
 from l20fs.objective.panel_rules import TOLERANCE
 from l20fs.typing import Array
 
@@ -126,7 +127,7 @@ class Search:
         heapq.heappush(self.open, (node.bound, next(self._ticket), node))
 
     def close(self, bound: float) -> None:
-        self.closed_bound = min(self.closed_bound, bound)
+        self.closed_bound = min(self.closed_bound, float(bound))
 
     def visit(self, batch: list[Node]) -> None:
         """Close, enumerate or split nodes."""
@@ -331,18 +332,10 @@ def _subset_losses(problem: Condensed, forced: Array, free: Array, size: int) ->
 def _eliminated(problem: Condensed, forced: Array, free: Array) -> tuple[Array, Array, float]:
     """Return the Gram matrix with the ridge and the moments of the free units beside the forced ones, and their loss."""
     _, group, n = problem.lines.shape
-    lines = problem.lines[np.concatenate([forced, free])].reshape((len(forced) + len(free)) * group, n)
-    kernel = lines @ lines.T
-    kernel.flat[:: len(kernel) + 1] += problem.ridge
-    moments = lines @ problem.targets.T
-    first = len(forced) * problem.lines.shape[1]
-    if not first:
-        return kernel, moments, problem.null_loss
-    solved = np.linalg.solve(kernel[:first, :first], np.hstack([kernel[:first, first:], moments[:first]]))
-    width = len(kernel) - first
-    base = problem.null_loss - 0.5 * float(np.vdot(moments[:first], solved[:, width:]))
-    kernel, across = kernel[first:, first:] - kernel[first:, :first] @ solved[:, :width], kernel[first:, :first]
-    return kernel, moments[first:] - across @ solved[:, width:], base
+    lines = problem.lines[None, np.concatenate([forced, free])].reshape(1, -1, n)
+    products = lines @ lines.mT, problem.targets @ lines.mT, np.array([problem.null_loss])
+    gram, moments, base, _ = eliminate(*products, problem.ridge, len(forced) * group)
+    return gram[0] + problem.ridge * np.eye(gram.shape[1]), moments[0].T, float(base[0])
 
 
 def _explained(kernel: Array, moments: Array, chosen: Array, group: int) -> Array:

@@ -7,8 +7,7 @@ import numpy as np
 from l20fs.bounds.choice import NO_ROWS, Choice
 from l20fs.bounds.cuts import Cut, LinearCut, measure_fit
 from l20fs.bounds.relaxation import NEGLIGIBLE, Relaxed, least_entering, relax
-from l20fs.bounds.shares import WorkingSet
-from l20fs.bounds.support import has_ridge, least_loss, least_residual
+from l20fs.bounds.support import best_weights, has_ridge, least_loss, least_residual
 from l20fs.objective.problem import Problem
 from l20fs.objective.row_penalty import RowPenalty
 from l20fs.typing import Array
@@ -82,7 +81,7 @@ class SizeBounds:
             self._working_set = NO_ROWS
             self._learn_fit(NO_ROWS, np.zeros((problem.n_targets, 0)))
             if are_few:  # no panel beats all features together
-                self._learn_fit(rows, WorkingSet.of(problem, rows).at(np.ones(len(rows))).weights)
+                self._learn_fit(rows, best_weights(problem, rows))
         elif are_few:
             self.lower[choice.n_forced + 1 :] += least_residual(problem, rows)
         if self.least > choice.n_forced:

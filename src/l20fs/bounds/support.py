@@ -6,7 +6,6 @@ import numpy as np
 
 from l20fs.bounds.cuts import EPS, measure_fit, storage_errors, target_storage_error
 from l20fs.bounds.relaxation import NEGLIGIBLE
-from l20fs.bounds.shares import WorkingSet
 from l20fs.objective.problem import Problem
 from l20fs.typing import Array
 
@@ -78,9 +77,14 @@ def least_loss(problem: Problem, rows: Array) -> float:
     """
     if not has_ridge(problem):
         return least_residual(problem, rows)
-    point = WorkingSet.of(problem, rows).at(np.ones(len(rows)))
-    cut = measure_fit(problem, rows, point.weights, alone=True)
+    cut = measure_fit(problem, rows, best_weights(problem, rows), alone=True)
     return float(cut.bound(cut.scores.sum()))
+
+
+def best_weights(problem: Problem, rows: Array) -> Array:
+    """Return the weights of features that minimise f, (n_targets, n_rows), from their products."""
+    moments, gram = problem.normal_equations(rows)
+    return np.linalg.solve(gram + problem.ridge * np.eye(len(rows)), moments.T).T
 
 
 def has_ridge(problem: Problem) -> bool:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from l20fs import Panel
     from l20fs.prediction.new_samples import NewSamples
-    from l20fs.tables import Samples, Settings
+    from l20fs.tables import Samples
+    from l20fs.tables.settings import Settings
 
 #: The file of a panel in the folder that ``l20fs select`` writes.
 PANEL_FILE = "panel.json"

@@ -20,7 +20,8 @@ import scipy.sparse as sp
 from l20fs.cli.terminal import note
 from l20fs.data import load_srbct
 from l20fs.inputs.nuisances import encode_nuisances
-from l20fs.tables import DataError, Samples, Settings, UnknownColumnError, read_table
+from l20fs.tables import DataError, Samples, UnknownColumnError, read_table
+from l20fs.tables.settings import Settings
 from l20fs.typing import Array
 
 #: Names of the built-in set.

@@ -11,7 +11,8 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from l20fs import Constraints, L20Selector, L20SelectorCV
 from l20fs.cli.options import read_lines
 from l20fs.cli.terminal import note
-from l20fs.tables import DataError, Samples, Settings
+from l20fs.tables import DataError, Samples
+from l20fs.tables.settings import Settings
 
 
 class NamedImputer(TransformerMixin, BaseEstimator):

@@ -19,7 +19,8 @@ from l20fs.text import counted
 
 if TYPE_CHECKING:
     from l20fs.report.selection import Selection
-    from l20fs.tables import Samples, Settings
+    from l20fs.tables import Samples
+    from l20fs.tables.settings import Settings
 
 NUMBER, PANEL = "Number of features", "Panel"
 

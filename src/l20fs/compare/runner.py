@@ -25,7 +25,8 @@ from l20fs.evaluation.folds import Fold
 from l20fs.evaluation.metrics import METRICS, Metric, find_metric
 from l20fs.evaluation.parallel import results_of
 from l20fs.evaluation.target_summary import Classes, Numbers, TargetSummary
-from l20fs.tables import DataError, Unprepared
+from l20fs.tables import DataError
+from l20fs.tables.table import Unprepared
 from l20fs.text import counted, joined
 from l20fs.typing import Array, Scale
 

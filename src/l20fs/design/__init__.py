@@ -10,7 +10,15 @@ from l20fs.design.column_scale import checked_scale
 from l20fs.design.driver import Walk, finish, in_groups, run
 from l20fs.design.matrix import BLOCK_ELEMENTS, Matrix
 from l20fs.design.sample_weights import SampleWeights
-from l20fs.design.samples import Part, make_design, make_matrix, problems_at_once, share_samples, weigh
+from l20fs.design.samples import (
+    Part,
+    make_design,
+    make_matrix,
+    problems_at_once,
+    share_samples,
+    stored_matrix,
+    weigh,
+)
 from l20fs.design.standardised import Design
 from l20fs.design.tolerances import equality_tolerance
 from l20fs.typing import Scale
@@ -32,5 +40,6 @@ __all__ = [
     "problems_at_once",
     "run",
     "share_samples",
+    "stored_matrix",
     "weigh",
 ]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from l20fs.design.moments import centred_on_first, measure
+from l20fs.design.moments import centred, measure
 from l20fs.inputs.devices import as_numpy, namespace_of
 from l20fs.typing import Array, Scale
 
@@ -96,5 +96,4 @@ def scaled(X: Array, scale: Scale | Array, weights: Array | None = None) -> Arra
     [[-1.0, 0.0], [1.0, 0.0]]
     """
     found = measure(X, weights)
-    values, _ = centred_on_first(np.asarray(X, dtype=np.float64), weights, np)
-    return np.where(found.varies, values / divisors_of(scale, found.deviation, found.varies)[1], 0.0)
+    return np.where(found.varies, centred(X, weights) / divisors_of(scale, found.deviation, found.varies)[1], 0.0)

@@ -4,6 +4,8 @@ A walk reads as the code of one problem. It *yields* a request and is *sent* the
 
     images = yield GramRequest(design, rows, combos)
 
+It may yield a list of requests, and is sent a list of answers.
+
 :func:`run` advances many walks, and answers what they wait for at the same time with one product. Requests for little, which
 need no pass over X, are answered at once.
 """
@@ -30,38 +32,18 @@ Walk: TypeAlias = Generator[Any, Any, T]
 
 
 @dataclass(frozen=True, slots=True)
-class MomentsRequest:
-    """Ask for the weighted sums, and sums of squares, of all columns of V."""
+class Request:
+    """Ask a container for one of its operations: ``"moments"``, ``"exact_products"``, or ``"hold"``."""
 
     matrix: Matrix
-    weights: Any
+    operation: str
+    what: Any
 
-    is_small: ClassVar[bool] = False
+    def asked(self) -> Any:
+        return self.what
 
-    @staticmethod
-    def answer(matrix: Matrix, requests: Sequence[MomentsRequest]) -> list[Any]:
-        with np.errstate(over="ignore", invalid="ignore"):  # refused when all is known
-            return matrix.moments([request.weights for request in requests])
-
-
-@dataclass(frozen=True, slots=True)
-class ProductsRequest:
-    """Ask for the products of all columns of V with lines over the samples, which are where V is."""
-
-    matrix: Matrix
-    lines: Any
-    exactly: bool = False
-
-    is_small: ClassVar[bool] = False
-
-    @staticmethod
-    def answer(matrix: Matrix, requests: Sequence[ProductsRequest]) -> list[Any]:
-        exactly = any(request.exactly for request in requests)
-        if len(requests) == 1:
-            return [matrix.products(requests[0].lines, exactly=exactly)]
-        found = matrix.products(matrix.place.xp.concat([request.lines for request in requests]), exactly=exactly)
-        ends = np.cumsum([request.lines.shape[0] for request in requests])
-        return [found[start:end, :] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+    def answered(self, found: Any) -> Any:
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,58 +54,50 @@ class GramRequest:
     rows: Array
     combos: Array | None = None
 
-    is_small: ClassVar[bool] = False
-
     @property
     def matrix(self) -> Matrix:
         return self.design.matrix
 
-    @staticmethod
-    def answer(matrix: Matrix, requests: Sequence[GramRequest]) -> list[Any]:
-        if any(request.design.shares is not None for request in requests):
-            # What nuisances explain may be many times what they leave: it is taken out of the lines, in float64.
-            matrix.hold([request.rows for request in requests])
-            lines = [request.design.adjusted_lines(request.rows, request.combos) for request in requests]
-            found = ProductsRequest.answer(matrix, [ProductsRequest(matrix, each, exactly=True) for each in lines])
-        else:
-            found = matrix.gram([request.design.lines(request.rows, request.combos) for request in requests])
-        return [request.design.scaled(products) for request, products in zip(requests, found, strict=True)]
+    @property
+    def operation(self) -> str:
+        # What nuisances explain may be many times what they leave: it is taken out of the lines, in float64.
+        return "gram" if self.design.shares is None else "exact_products"
+
+    def asked(self) -> Any:
+        design = self.design
+        return (design.lines if design.shares is None else design.adjusted_lines)(self.rows, self.combos)
+
+    def answered(self, found: Any) -> Any:
+        return self.design.scaled(found)
 
 
 @dataclass(frozen=True, slots=True)
 class AmongRequest:
-    """Ask for the products of the features ``rows`` of X~ with combinations of themselves, or with each, on the host."""
+    """Ask for the products of the features ``rows`` of X~ with combinations of themselves, or with each, on the host.
+
+    In float64 if they are wanted ``exactly``, whatever the dtype of X.
+    """
 
     design: Design
     rows: Array
     combos: Array | None = None
     exactly: bool = False
 
-    is_small: ClassVar[bool] = True
-
     @property
     def matrix(self) -> Matrix:
         return self.design.matrix
 
-    @staticmethod
-    def answer(matrix: Matrix, requests: Sequence[AmongRequest]) -> list[Any]:
-        matrix.hold([request.rows for request in requests])
-        return [request.design.among(request.rows, request.combos, exactly=request.exactly) for request in requests]
+    @property
+    def operation(self) -> str:
+        if self.design.shares is not None:
+            return "hold"  # what nuisances explain is taken out of the columns
+        return "exact_among" if self.exactly else "among"
 
+    def asked(self) -> Any:
+        return self.rows if self.design.shares is not None else self.design.lines(self.rows, self.combos)
 
-@dataclass(frozen=True, slots=True)
-class ColumnsRequest:
-    """Ask a container for columns that are read next, which X in blocks holds until others are asked for."""
-
-    matrix: Matrix
-    rows: Array
-
-    is_small: ClassVar[bool] = False
-
-    @staticmethod
-    def answer(matrix: Matrix, requests: Sequence[ColumnsRequest]) -> list[None]:
-        matrix.hold([request.rows for request in requests])
-        return [None] * len(requests)
+    def answered(self, found: Any) -> Any:
+        return self.design.adjusted_among(self.rows, self.combos) if self.design.shares is not None else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +107,7 @@ class Fetch:
     place: Place
     arrays: tuple[Any, ...]
 
-    is_small: ClassVar[bool] = True
     matrix: ClassVar[Any] = None
-
-    @staticmethod
-    def answer(matrix: Any, requests: Sequence[Fetch]) -> list[Any]:
-        return [tuple(as_numpy(array) for array in request.arrays) for request in requests]
 
 
 def run(walks: Iterable[Walk[Any]]) -> list[Any]:
@@ -149,7 +118,7 @@ def run(walks: Iterable[Walk[Any]]) -> list[Any]:
     >>> from l20fs.design.matrix import ArrayMatrix
     >>> X = ArrayMatrix(np.eye(2), has_intercept=False)
     >>> def walk(line):
-    ...     products = yield ProductsRequest(X, line)
+    ...     products = yield Request(X, "exact_products", line)
     ...     return products.tolist()
     >>> run([walk(np.array([[1.0, 2.0]])), walk(np.array([[3.0, 4.0]]))])
     [[[1.0, 2.0]], [[3.0, 4.0]]]
@@ -166,7 +135,7 @@ def run(walks: Iterable[Walk[Any]]) -> list[Any]:
                 except StopIteration as end:
                     results[number] = end.value
                     del walking[number]
-            small = [number for number, request in asked.items() if request.is_small]
+            small = [number for number, request in asked.items() if _is_small(request)]
             answers = _answered({number: asked.pop(number) for number in small or list(asked)})
     finally:
         for walk in walking.values():
@@ -174,16 +143,36 @@ def run(walks: Iterable[Walk[Any]]) -> list[Any]:
     return results
 
 
-def _answered(requests: dict[int, Any]) -> dict[int, Any]:
-    """Answer requests, those of one kind to one container together."""
-    kinds: dict[Any, list[int]] = {}
-    for number, request in requests.items():
-        kinds.setdefault((type(request), id(request.matrix)), []).append(number)
-    found: dict[int, Any] = {}
-    for (kind, _), numbers in kinds.items():
-        own = [requests[number] for number in numbers]
-        found.update(zip(numbers, kind.answer(own[0].matrix, own), strict=True))
-    return found
+def _is_small(request: Any) -> bool:
+    """Return whether a request takes no pass over X, and is answered before those that do."""
+    return isinstance(request, Fetch) or (isinstance(request, AmongRequest) and not request.matrix.is_in_blocks)
+
+
+def _answered(asked: dict[int, Any]) -> dict[int, Any]:
+    """Answer requests, those to one container together."""
+    lists = {number: request if isinstance(request, list) else [request] for number, request in asked.items()}
+    containers: dict[int, list[tuple[int, Any]]] = {}
+    for number, requests in lists.items():
+        for request in requests:
+            containers.setdefault(id(request.matrix), []).append((number, request))
+    found: dict[int, list[Any]] = {number: [] for number in asked}
+    for each in containers.values():
+        for (number, _), answered in zip(each, answer([request for _, request in each]), strict=True):
+            found[number].append(answered)
+    return {number: own if isinstance(asked[number], list) else own[0] for number, own in found.items()}
+
+
+def answer(requests: Sequence[Any]) -> list[Any]:
+    """Answer requests to one container, those for one operation together."""
+    if isinstance(requests[0], Fetch):
+        return [tuple(as_numpy(array) for array in request.arrays) for request in requests]
+    matrix, operations = requests[0].matrix, dict[str, list[Any]]()
+    matrix.hold([each.rows for each in requests if isinstance(each, GramRequest) and each.design.shares is not None])
+    for request in requests:
+        operations.setdefault(request.operation, []).append(request.asked())
+    with np.errstate(over="ignore", invalid="ignore"):  # of moments, and refused when all is known
+        answers = {operation: iter(found) for operation, found in matrix.answer(operations).items()}
+    return [request.answered(next(answers[request.operation])) for request in requests]
 
 
 def finish(walk: Walk[T]) -> T:

@@ -6,9 +6,12 @@ half of them, or a step of the robust loss. Problems share one container, and ev
 ==============  ========================================================================================================
 ``moments``     weighted sums and sums of squares of every column
 ``products``    products of all features with given lines over the samples
-``gram``        products of all features, or of a few, with combinations of weighted columns (:class:`Lines`)
-``columns``     the columns of a few features
+``gram``        products of all features with combinations of weighted columns (:class:`Lines`)
+``among``       products of a few features with combinations of themselves
 ==============  ========================================================================================================
+
+and ``columns`` of a few features. All of it is written once, over the parts of a container in float64
+(:meth:`Matrix.parts`); a container says what its parts are, and what it can do faster.
 
 Values are shifted once: ``V = X - shift``, with the mean of the columns if there is an intercept, so that a column far from
 zero keeps its digits, in float32 too. What is left of the weighted mean of a problem is subtracted by algebra, since the
@@ -18,17 +21,22 @@ weighted, centred columns of a problem sum to zero.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 
+from l20fs.design.moments import centre
 from l20fs.inputs.devices import Place
 from l20fs.typing import Array
 
 #: Elements of one part of a streamed pass: small enough for the cache, large enough to hide the cost of a Python call.
 BLOCK_ELEMENTS = 1 << 18
+
+#: Values of a matrix as stored that are copied at a time.
+TILE_ELEMENTS = 1 << 21
 
 #: Bytes up to which an X stays close to the processor, where BLAS is faster with contiguous samples.
 CACHE_BYTES = 1 << 21
@@ -42,8 +50,8 @@ class Lines(NamedTuple):
     rows : array of shape (n_rows,)
     combos : array of shape (n_lines, n_rows), or None
         None: every column is a line.
-    offsets : array of shape (n_rows,), or None
-        What is subtracted from the columns, where V is; None: nothing.
+    offsets : array of shape (n_rows,)
+        What is subtracted from the columns, where V is.
     factors : array of shape (n_rows,)
         What they are multiplied by, where V is.
     weights : array of shape (n_samples,), or None
@@ -56,17 +64,28 @@ class Lines(NamedTuple):
     factors: Any
     weights: Any
 
+    @property
+    def n_lines(self) -> int:
+        return len(self.rows if self.combos is None else self.combos)
+
     def of_columns(self, columns: Any, place: Place) -> Any:
         """Return the lines from the columns of V, (n_rows, n_samples), in float64, where these are."""
         if self.combos is None:
-            columns = columns if self.offsets is None else columns - self.offsets[:, None]
-            lines = columns * self.factors[:, None]
+            lines = (columns - self.offsets[:, None]) * self.factors[:, None]
         else:
             combos = place.send(self.combos) * self.factors
-            lines = combos @ columns
-            if self.offsets is not None:
-                lines = lines - (combos @ self.offsets)[:, None]
+            lines = combos @ columns - (combos @ self.offsets)[:, None]
         return lines if self.weights is None else lines * self.weights
+
+    def among(self, columns: Any, place: Place) -> Any:
+        """Return the products of the lines with the columns of V that they combine, scaled."""
+        return (self.of_columns(columns, place) @ columns.T) * self.factors
+
+    def in_precision(self, dtype: Any, xp: Any) -> Lines:
+        """Return what makes columns of this precision, with the roots of the weights, whose products are wanted."""
+        weights = None if self.weights is None else xp.astype(xp.sqrt(self.weights), dtype)
+        offsets, factors = xp.astype(self.offsets, dtype), xp.astype(self.factors, dtype)
+        return self._replace(offsets=offsets, factors=factors, weights=weights)
 
 
 class Matrix(ABC):
@@ -102,51 +121,106 @@ class Matrix(ABC):
         return self.n_samples, self.n_features
 
     @abstractmethod
-    def moments(self, weights: Sequence[Any]) -> list[tuple[Any, Any]]:
-        """Return the weighted sums and sums of squares of the columns of V, (n_features,) each, for each row of weights.
-
-        A row of weights has the shape (n_samples,), or is None: all 1. Sums that are zero may be None.
-        """
+    def parts(self) -> Iterator[tuple[slice, slice, Any]]:
+        """Yield V' in parts: features, samples, and their values in float64, (n_features, n_samples), dense or sparse."""
 
     @abstractmethod
-    def products(self, lines: Any, *, exactly: bool = False) -> Any:
-        """Return ``lines @ V``, (n_lines, n_features), in float64; the product itself is in the precision of X.
-
-        ``exactly``: it is in float64, too.
-        """
-
-    @abstractmethod
-    def columns(self, rows: Array) -> Array:
-        """Return columns of V on the host, (n_rows, n_samples), in float64."""
+    def there(self, rows: Array) -> Any:
+        """Return columns of V where they are, (n_rows, n_samples), in float64."""
 
     @abstractmethod
     def values(self, samples: Array, rows: Array) -> Any:
         """Return ``X[samples][:, rows]`` as stored, on the host."""
 
-    def hold(self, rows: Sequence[Array]) -> None:  # noqa: B027 - in memory they are there
-        """Read columns at once that are asked for next."""
+    def columns(self, rows: Array) -> Array:
+        """Return columns of V on the host, (n_rows, n_samples), in float64."""
+        return self.place.fetch(self.there(rows))
 
-    @abstractmethod
+    @property
+    def n_columns_at_once(self) -> int:
+        """Number of columns that are read together where many are."""
+        return max(1, BLOCK_ELEMENTS // self.n_samples)
+
+    def some_at_a_time(self, rows: Array) -> Iterator[Array]:
+        """Yield features, as many at a time as columns are read together."""
+        step = self.n_columns_at_once
+        return (rows[start : start + step] for start in range(0, len(rows), step))
+
+    def hold(self, rows: Sequence[Array]) -> list[None]:
+        """Read columns at once that are asked for next; in memory they are there."""
+        return [None] * len(rows)
+
+    def answer(self, asked: dict[str, list[Any]]) -> dict[str, list[Any]]:
+        """Answer what is asked of each operation, by its name."""
+        return {operation: getattr(self, operation)(each) for operation, each in asked.items()}
+
+    def moments(self, weights: Sequence[Any]) -> list[tuple[Any, Any]]:
+        """Return the weighted sums and sums of squares of the columns of V, (n_features,) each, for each row of weights.
+
+        A row of weights has the shape (n_samples,), or is None: all 1. Sums that are zero may be None.
+        """
+        ones = self.place.send(np.ones(self.n_samples)) if any(own is None for own in weights) else None
+        rows = self.place.xp.stack([ones if own is None else own for own in weights])
+        sums, squares = self._zeros(len(weights)), self._zeros(len(weights))
+        for features, samples, part in self.parts():
+            sums[:, features] += rows[:, samples] @ part.T
+            squares[:, features] += rows[:, samples] @ squared(part).T
+        return [(sums[place, :], squares[place, :]) for place in range(len(weights))]
+
+    def _zeros(self, n_lines: int, length: int | None = None) -> Any:
+        xp, shape = self.place.xp, (n_lines, self.n_features if length is None else length)
+        return xp.zeros(shape, dtype=xp.float64, device=self.place.device)
+
+    def products(self, lines: Sequence[Any]) -> list[Any]:
+        """Return ``lines @ V``, (n_lines, n_features), in float64, for each group of lines.
+
+        The product itself is in the precision of X; that of :meth:`exact_products` is in float64.
+        """
+        return self.exact_products(lines)
+
+    def exact_products(self, lines: Sequence[Any]) -> list[Any]:
+        return self._together(self._streamed, lines)
+
+    def _streamed(self, lines: Any) -> Any:
+        found = self._zeros(lines.shape[0])
+        for features, samples, part in self.parts():
+            found[:, features] += lines[:, samples] @ part.T
+        return found
+
+    def _together(self, multiply: Callable[[Any], Any], lines: Sequence[Any]) -> list[Any]:
+        """Multiply groups of lines by one product."""
+        if len(lines) == 1:
+            return [multiply(lines[0])]
+        found, ends = multiply(self.place.xp.concat(list(lines))), np.cumsum([each.shape[0] for each in lines]).tolist()
+        return [found[start:end, :] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+
     def gram(self, requests: Sequence[Lines]) -> list[Any]:
         """Return ``lines @ V``, (n_lines, n_features), in float64, for the lines of every request."""
+        return self.products([request.of_columns(self.there(request.rows), self.place) for request in requests])
 
-    def gram_among(self, lines: Lines, *, exactly: bool) -> Array:
-        """Return the products of lines with some of their own features, scaled, on the host.
+    def among(self, requests: Sequence[Lines]) -> list[Array]:
+        """Return the products of lines with their own features, scaled, on the host.
 
-        In float64 if they are wanted ``exactly``, whatever the dtype of X.
+        Those of columns may be in the precision of X; :meth:`exact_among` is in float64.
         """
-        columns = self.columns(lines.rows)
-        host = Place(columns)
-        own = lines._replace(**{name: self.place.fetch(getattr(lines, name)) for name in ("offsets", "factors", "weights")})
-        return np.asarray(own.of_columns(columns, host) @ columns.T) * own.factors
+        return self.exact_among(requests)
 
-    @abstractmethod
+    def exact_among(self, requests: Sequence[Lines]) -> list[Array]:
+        return [self.place.fetch(request.among(self.there(request.rows), self.place)) for request in requests]
+
     def images(self, values: Array) -> Array:
         """Return ``values @ V.T``, (n_lines, n_samples), on the host, for values of all features."""
+        there, found = self.place.send(values), self._zeros(len(values), self.n_samples)
+        for features, samples, part in self.parts():
+            found[:, samples] += there[:, features] @ part
+        return self.place.fetch(found)
 
-    @abstractmethod
     def squared_norms(self, offsets: Any, factors: Any) -> Array:
         """Return the squared norms of the samples ``(V - offsets) * factors``, (n_samples,), on the host."""
+        found = self._zeros(1, self.n_samples)[0, :]
+        for features, samples, part in self.parts():
+            found[samples] += _squared_norms(part, offsets[features], factors[features], self.place.xp)
+        return self.place.fetch(found)
 
     @cached_property
     def shift_there(self) -> Any:
@@ -156,6 +230,30 @@ class Matrix(ABC):
     def put(self, weights: Array | None) -> Any:
         """Return weights of the samples where lines are multiplied by them."""
         return None if weights is None else self.place.send(weights)
+
+
+def dense(values: Any) -> Array:
+    """Return values of a dense or sparse matrix as an array."""
+    return np.asarray(values.toarray() if issparse(values) else values)
+
+
+def squared(part: Any) -> Any:
+    """Return the squares of values; sparse ones keep their places."""
+    if issparse(part):
+        return type(part)((part.data * part.data, part.indices, part.indptr), shape=part.shape)
+    return part * part
+
+
+def squared_columns(values: Any, xp: Any) -> Any:
+    """Return the sum of squares of each column."""
+    return np.einsum("ij,ij->j", values, values) if xp is np else xp.sum(values * values, axis=0)
+
+
+def _squared_norms(part: Any, offsets: Any, factors: Any, xp: Any) -> Any:
+    if not issparse(part):
+        return squared_columns((part - offsets[:, None]) * factors[:, None], xp)
+    squares = factors * factors
+    return squares @ squared(part) - 2.0 * (offsets * squares) @ part + float((offsets * offsets) @ squares)
 
 
 def slabs(n_lines: int, line_length: int) -> Iterator[slice]:
@@ -192,12 +290,11 @@ class ArrayMatrix(Matrix):
         for slab in self._slabs():
             lines = self._lines(X[:, slab].T)
             if has_intercept:
-                shifts.append(self.place.fetch(_centre(lines, there, xp)))
-            squares.append(_squares(lines, xp))
+                shifts.append(self.place.fetch(centre(lines.T, there, xp)))
+            squares.append(squared_columns(lines.T, xp))
             self._features[slab, :] = lines if self.place.is_host else xp.astype(lines, X.dtype)
         self.shift = np.concatenate(shifts) if has_intercept else np.zeros(self.n_features)
-        self._is_centred = has_intercept and weights is None
-        self._energies = xp.concat(squares)
+        self._energies = xp.concat(squares) if weights is None or not has_intercept else None
 
     def _lines(self, values: Any) -> Any:
         """Return a copy of some lines of X', (n_lines, n_samples), in float64."""
@@ -217,108 +314,76 @@ class ArrayMatrix(Matrix):
         step = max(1, (64 * BLOCK_ELEMENTS) // self.n_samples)
         return (slice(start, min(start + step, self.n_features)) for start in range(0, self.n_features, step))
 
-    def moments(self, weights: Sequence[Any]) -> list[tuple[Any, Any]]:
-        xp, found = self.place.xp, dict[int, Any]()
-        if self._is_centred or not self.has_intercept:
-            found = {number: (None, self._energies) for number, own in enumerate(weights) if own is None}
-        others = [number for number in range(len(weights)) if number not in found]
-        if others:
-            ones = self.place.send(np.ones(self.n_samples))
-            rows = xp.stack([ones if weights[number] is None else weights[number] for number in others])
-            sums, squares = [], []
-            for slab in self._slabs():
-                lines = xp.astype(self._features[slab, :], xp.float64)
-                sums.append(rows @ lines.T)
-                squares.append(rows @ (lines * lines).T)
-            sums, squares = xp.concat(sums, axis=1), xp.concat(squares, axis=1)
-            found |= {number: (sums[place, :], squares[place, :]) for place, number in enumerate(others)}
-        return [found[number] for number in range(len(weights))]
-
-    def products(self, lines: Any, *, exactly: bool = False) -> Any:
+    def parts(self) -> Iterator[tuple[slice, slice, Any]]:
         xp = self.place.xp
-        if exactly and self.dtype != np.float64:
-            return xp.concat([lines @ xp.astype(self._features[slab, :], xp.float64).T for slab in self._slabs()], axis=1)
+        return ((slab, slice(None), xp.astype(self._features[slab, :], xp.float64)) for slab in self._slabs())
+
+    def there(self, rows: Array) -> Any:
+        return self.place.xp.astype(self._stored(rows), self.place.xp.float64, copy=False)
+
+    def _stored(self, rows: Array) -> Any:
+        """Return columns of V where they are, in the precision of X."""
         if not self.place.is_host:
-            return xp.astype(xp.astype(lines, self._features.dtype) @ self._features.T, xp.float64)
-        with np.errstate(invalid="ignore"):  # OpenBLAS may read unused memory of thin float32 products, and says so
-            found = lines.astype(self.dtype, copy=False) @ self._features.T
-        return found.astype(np.float64, copy=False)
-
-    def _there(self, rows: Array) -> Any:
-        """Return columns of V where they are, (n_rows, n_samples), in float64."""
-        if self.place.is_host:
-            by_line = self._features.flags.c_contiguous
-            found = self._features[rows] if by_line else self._features.T.take(rows, axis=1).T
-            return found.astype(np.float64, copy=False)
-        return self.place.xp.astype(self.place.take(self._features, self.place.send(rows)), self.place.xp.float64)
-
-    def columns(self, rows: Array) -> Array:
-        return self.place.fetch(self._there(rows))
+            return self.place.take(self._features, self.place.send(rows))
+        return self._features[rows] if self._features.flags.c_contiguous else self._features.T.take(rows, axis=1).T
 
     def values(self, samples: Array, rows: Array) -> Any:
         if self.place.is_host:
             return self.X[np.ix_(samples, rows)]
         return self.place.fetch(self.place.take(self.X, self.place.send(rows), axis=1))[samples]
 
-    def gram(self, requests: Sequence[Lines]) -> list[Any]:
-        lines = [request.of_columns(self._there(request.rows), self.place) for request in requests]
-        if len(lines) == 1:
-            return [self.products(lines[0])]
-        found, ends = self.products(self.place.xp.concat(lines)), np.cumsum([each.shape[0] for each in lines])
-        return [found[start:end, :] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+    def moments(self, weights: Sequence[Any]) -> list[tuple[Any, Any]]:
+        known = [own is None and self._energies is not None for own in weights]
+        others = [own for own, is_known in zip(weights, known, strict=True) if not is_known]
+        found = iter(super().moments(others) if others else [])
+        return [(None, self._energies) if is_known else next(found) for is_known in known]
 
-    def gram_among(self, lines: Lines, *, exactly: bool) -> Array:
-        if lines.combos is not None or exactly:
-            columns = self._there(lines.rows)
-            return self.place.fetch((lines.of_columns(columns, self.place) @ columns.T) * lines.factors)
-        xp, columns = self.place.xp, self._single(lines.rows)
-        kind = columns.dtype
-        if lines.offsets is not None:
-            columns = columns - xp.astype(lines.offsets, kind)[:, None]
-        columns = columns * xp.astype(lines.factors, kind)[:, None]
-        if lines.weights is not None:
-            columns = columns * xp.astype(xp.sqrt(lines.weights), kind)
+    def products(self, lines: Sequence[Any]) -> list[Any]:
+        return self._together(self._in_own_precision, lines)
+
+    def _in_own_precision(self, lines: Any) -> Any:
+        xp = self.place.xp
+        if not self.place.is_host:
+            return xp.astype(xp.astype(lines, self._features.dtype) @ self._features.T, xp.float64)
+        with np.errstate(invalid="ignore"):  # OpenBLAS may read unused memory of thin float32 products, and says so
+            found = lines.astype(self.dtype, copy=False) @ self._features.T
+        return found.astype(np.float64, copy=False)
+
+    def exact_products(self, lines: Sequence[Any]) -> list[Any]:
+        return self.products(lines) if self.dtype == np.float64 else super().exact_products(lines)
+
+    def among(self, requests: Sequence[Lines]) -> list[Array]:
+        return [self._among(request) for request in requests]
+
+    def _among(self, lines: Lines) -> Array:
+        if lines.combos is not None:
+            return self.exact_among([lines])[0]
+        columns = self._stored(lines.rows)
+        own = lines.in_precision(columns.dtype, self.place.xp)
+        columns = own.of_columns(columns, self.place)
         return self.place.fetch(columns @ columns.T).astype(np.float64, copy=False)
 
-    def _single(self, rows: Array) -> Any:
-        if self.place.is_host:
-            return self._features[rows]
-        return self.place.take(self._features, self.place.send(rows))
 
-    def images(self, values: Array) -> Array:
-        xp, there = self.place.xp, self.place.send(values)
-        found = xp.zeros((values.shape[0], self.n_samples), dtype=xp.float64, device=self.place.device)
-        for slab in self._slabs():
-            found = found + there[:, slab] @ xp.astype(self._features[slab, :], xp.float64)
-        return self.place.fetch(found)
+class StoredMatrix(Matrix):
+    """Matrix that stays as it is stored; less its shift, some columns at a time are made dense and copied to float64."""
 
-    def squared_norms(self, offsets: Any, factors: Any) -> Array:
-        xp = self.place.xp
-        found = xp.zeros(self.n_samples, dtype=xp.float64, device=self.place.device)
-        for slab in self._slabs():
-            lines = (xp.astype(self._features[slab, :], xp.float64) - offsets[slab][:, None]) * factors[slab][:, None]
-            found = found + squared_columns(lines, xp)
-        return self.place.fetch(found)
+    def __init__(self, X: Any, shift: Array) -> None:
+        self.X, self.shift, self.place = X, shift, Place(shift)
+        self.n_samples, self.n_features = X.shape
+        self.dtype, self.has_intercept = np.dtype(np.float64), False
 
+    def _dense(self, features: Any) -> Array:
+        values = np.array(dense(self.X[:, features]), dtype=np.float64, order="C")
+        values -= self.shift[features]
+        return values.T
 
-def squared_columns(values: Any, xp: Any) -> Any:
-    """Return the sum of squares of each column."""
-    return np.einsum("ij,ij->j", values, values) if xp is np else xp.sum(values * values, axis=0)
+    def parts(self) -> Iterator[tuple[slice, slice, Any]]:
+        step = max(16, TILE_ELEMENTS // max(1, self.n_samples))
+        tiles = (slice(start, min(start + step, self.n_features)) for start in range(0, self.n_features, step))
+        return ((tile, slice(None), self._dense(tile)) for tile in tiles)
 
+    def there(self, rows: Array) -> Array:
+        return self._dense(rows)
 
-def _centre(lines: Any, weights: Any, xp: Any) -> Any:
-    """Subtract the weighted mean of each line in place, and return it; equal values become zero exactly.
-
-    They are shifted by a value of the largest weight before: neither a sum nor a difference loses digits of a column far
-    from zero, nor to a sample that does not count.
-    """
-    first = xp.asarray(lines[:, 0 if weights is None else int(xp.argmax(weights))], copy=True)
-    lines -= first[:, None]
-    mean = xp.mean(lines, axis=1) if weights is None else lines @ (weights / xp.sum(weights))
-    lines -= mean[:, None]
-    return first + mean
-
-
-def _squares(lines: Any, xp: Any) -> Any:
-    """Return the sum of squares of each line."""
-    return np.einsum("ij,ij->i", lines, lines) if xp is np else xp.sum(lines * lines, axis=1)
+    def values(self, samples: Array, rows: Array) -> Any:
+        return self.X[samples][:, rows]

@@ -7,10 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from l20fs.design.tolerances import CONSTANT_SHARE
 from l20fs.typing import Array
-
-#: A column whose values differ by less than this share of their size is constant: they are rounding.
-CONSTANT_SHARE = 4.0 * float(np.finfo(np.float64).eps)
 
 #: A column whose values differ by no more than this is constant.
 LEAST_RANGE = 1e-305
@@ -45,25 +43,26 @@ def is_varying(low: Array, high: Array) -> Array:
         return high - low > np.maximum(CONSTANT_SHARE * np.maximum(np.abs(low), np.abs(high)), LEAST_RANGE)
 
 
-def centred_on_first(part: Any, weights: Any, xp: Any) -> tuple[Any, Any]:
-    """Return values less their weighted mean along the first axis, and the mean; equal values become zero exactly.
+def centre(values: Any, weights: Any, xp: Any) -> Any:
+    """Subtract their weighted mean from the columns of a matrix in place, and return it; equal values become zero exactly.
 
     They are shifted by the first row of the largest weight before: neither a sum nor a difference loses digits of a column
-    far from zero.
+    far from zero, nor to a sample that does not count.
 
     Examples
     --------
-    >>> centred_on_first(np.array([[1e15 + 1.0], [1e15 + 2.0]]), None, np)[0].tolist()
-    [[-0.5], [0.5]]
+    >>> values = np.array([[1e15 + 1.0], [1e15 + 2.0]])
+    >>> centre(values, None, np) - 1e15, values.tolist()
+    (array([1.5]), [[-0.5], [0.5]])
     """
-    first = part[0 if weights is None else int(xp.argmax(weights)), :]
-    part = part - first[None, :]
-    mean = xp.sum(part, axis=0) / part.shape[0] if weights is None else (weights / xp.sum(weights)) @ part
-    part = part - mean[None, :]
-    return part, first + mean
+    first = xp.asarray(values[0 if weights is None else int(xp.argmax(weights)), :], copy=True)
+    values -= first[None, :]
+    mean = xp.mean(values, axis=0) if weights is None else (weights / xp.sum(weights)) @ values
+    values -= mean[None, :]
+    return first + mean
 
 
-def centred(X: Array) -> Array:
+def centred(X: Array, weights: Array | None = None) -> Array:
     """Return a centred float64 copy of a dense array.
 
     Examples
@@ -71,7 +70,9 @@ def centred(X: Array) -> Array:
     >>> centred(np.array([[1.0], [2.0]]))[:, 0].tolist()
     [-0.5, 0.5]
     """
-    return centred_on_first(np.asarray(X, dtype=np.float64), None, np)[0]
+    values = np.array(X, dtype=np.float64)
+    centre(values, weights, np)
+    return values
 
 
 def measure(X: Any, weights: Array | None = None) -> Moments:
@@ -94,7 +95,8 @@ def measure(X: Any, weights: Array | None = None) -> Moments:
     for start in range(0, X.shape[1], step):
         raw = np.asarray(X[:, start : start + step], dtype=np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
-            part, mean = centred_on_first(raw, weights, np)
+            part = raw.copy()
+            mean = centre(part, weights, np)
             squares = np.einsum("ij,ij->j", part, part) if weights is None else weights @ (part * part)
         parts.append((mean, squares, raw.min(axis=0), raw.max(axis=0)))
     mean, squares, low, high = (np.concatenate(each) for each in zip(*parts, strict=True))

@@ -8,29 +8,29 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn import get_config
 
-from l20fs.blocks import Blocks, as_blocks, is_blocks
-from l20fs.design.blocks import BlockMatrix
 from l20fs.design.column_scale import checked_scale
 from l20fs.design.driver import finish
-from l20fs.design.matrix import ArrayMatrix, Matrix
+from l20fs.design.matrix import ArrayMatrix, Matrix, StoredMatrix
 from l20fs.design.sample_weights import SampleWeights
 from l20fs.design.sparse import SparseMatrix
 from l20fs.design.standardised import Design, measure
 from l20fs.design.tolerances import refuse_extreme_total, refuse_nothing_to_select, refuse_vanishing_values
-from l20fs.inputs.devices import Place, as_numpy, is_device_array
+from l20fs.inputs.devices import Place, as_numpy, is_dask, is_device_array
 from l20fs.typing import Array, Scale
 
 
 def make_matrix(X: Any, *, has_intercept: bool = True, weights: Array | None = None) -> Matrix:
-    """Return the container of X: an array of any library, a sparse matrix or a matrix in blocks.
+    """Return the container of X: an array of any library, a sparse matrix or a Dask array.
 
     Examples
     --------
     >>> type(make_matrix(sp.csr_array(np.eye(3)))).__name__
     'SparseMatrix'
     """
-    if isinstance(X, Blocks):
-        return BlockMatrix(X, has_intercept=has_intercept)
+    if is_dask(X):
+        from l20fs.design.dask import DaskMatrix
+
+        return DaskMatrix(X, has_intercept=has_intercept)
     with np.errstate(over="ignore", invalid="ignore"):  # refused when columns are measured
         if sp.issparse(X):
             return SparseMatrix(X, has_intercept=has_intercept)
@@ -38,6 +38,13 @@ def make_matrix(X: Any, *, has_intercept: bool = True, weights: Array | None = N
             X = np.asarray(X)
             X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
         return ArrayMatrix(X, has_intercept=has_intercept, weights=weights)
+
+
+def stored_matrix(X: Any) -> Matrix:
+    """Return the container of an X of NumPy, SciPy or Dask as it is: neither copied, nor shifted."""
+    if isinstance(X, np.ndarray):
+        return StoredMatrix(X, np.zeros(X.shape[1]))
+    return make_matrix(X, has_intercept=False)
 
 
 class SharedSamples:
@@ -93,7 +100,7 @@ class Part:
     @property
     def is_in_blocks(self) -> bool:
         """Whether X comes in blocks."""
-        return is_blocks(self.shared.X)
+        return is_dask(self.shared.X)
 
 
 def samples_of(X: Any, rows: Array) -> Any:
@@ -114,7 +121,6 @@ def share_samples(X: Any) -> Part:
     """
     if isinstance(X, Part):
         return X
-    X = as_blocks(X) if not (isinstance(X, np.ndarray) or sp.issparse(X) or is_device_array(X)) else X
     return Part(SharedSamples(X), np.arange(X.shape[0]))
 
 
@@ -148,7 +154,7 @@ def make_design(X: Any, scale: Scale | Array = "none", sample_weight: Any = None
     array([18.])
     """
     scale = checked_scale(scale, X.shape[1])
-    design = Design(finish(measure(*weigh(X, sample_weight, **options))), scale)
+    design = Design(finish(measure(*weigh(X, sample_weight, **options)))[0], scale)
     refuse_nothing_to_select(design)
     refuse_vanishing_values(design)
     return design

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from l20fs.design.driver import GramRequest
+from l20fs.design.driver import GramRequest, answer
 from l20fs.design.matrix import BLOCK_ELEMENTS
 from l20fs.typing import Array
 
@@ -27,7 +27,7 @@ def largest_eigenvalue(design: Design) -> float:
         # The eigenvector sought is in the range of X~, and so are all vectors on the way.
         return lanczos_bound(lambda vector: design.twice(vector.reshape(1, -1))[0], n_samples)
     if n_samples > n_features:
-        (products,) = GramRequest.answer(design.matrix, [GramRequest(design, np.arange(n_features))])
+        (products,) = answer([GramRequest(design, np.arange(n_features))])
         gram = design.place.fetch(products)
     else:
         gram = np.zeros((size, size))

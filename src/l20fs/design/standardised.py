@@ -17,30 +17,26 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from l20fs.design.column_scale import divisors_of
-from l20fs.design.driver import MomentsRequest, ProductsRequest, Walk
+from l20fs.design.driver import Request, Walk
 from l20fs.design.matrix import BLOCK_ELEMENTS, Lines, Matrix
 from l20fs.design.sample_weights import SampleWeights
-from l20fs.design.tolerances import LEAST_DEVIATION, refuse_huge_values, refuse_overflow
+from l20fs.design.tolerances import (
+    CONSTANT_SHARE,
+    LEAST_DEVIATION,
+    LEAST_LEFT,
+    SMALL_SHARE,
+    refuse_huge_values,
+    refuse_overflow,
+)
 from l20fs.inputs.devices import Place
 from l20fs.typing import Array, Scale
-
-EPS = float(np.finfo(np.float64).eps)
-
-#: A column with deviations below this share of the size of its values is constant: they are rounding.
-CONSTANT_SHARE = 4.0 * EPS
-
-#: A column of which nuisances leave no more than so many units in the last place of its values is explained altogether.
-LEAST_LEFT = 16.0
-
-#: A column of which the mean, or nuisances, leave a smaller share of the sum of squares is measured again.
-SMALL_SHARE = 1e-4
 
 
 class Measured(NamedTuple):
     """Columns of one problem before they are scaled; vectors over the features, where X is.
 
     ``samples`` are those of the problem among all of X (None: all), and ``weights`` their weights over all of X, where X
-    is. ``offset`` is the weighted mean of V (None: zero), ``energy`` the squared norm of what is left of a centred column,
+    is. ``offset`` is the weighted mean of V, ``energy`` the squared norm of what is left of a centred column,
     0 if it is constant, ``explained`` what nuisances took of it, and ``shares`` their products with the columns,
     (n_nuisances, n_features).
     """
@@ -84,27 +80,36 @@ def spread(lines: Array, samples: Array | None, n_samples: int) -> Array:
     return found
 
 
-def measure(matrix: Matrix, sample_weights: SampleWeights, samples: Array | None = None) -> Walk[Measured]:
-    """Measure the columns of one problem: a pass over X, and one more with nuisances."""
+def measure(
+    matrix: Matrix, sample_weights: SampleWeights, samples: Array | None = None, vectors: Array | None = None
+) -> Walk[tuple[Measured, Any]]:
+    """Measure the columns of one problem, and multiply those of V with vectors over its samples: by one pass over X."""
     xp, total = matrix.place.xp, sample_weights.total
     values = sample_weights.values
     if samples is not None:
         values = spread(np.ones(len(samples)) if values is None else values, samples, matrix.n_samples)
     weights = matrix.put(values)
-    sums, squares = yield MomentsRequest(matrix, weights)
+    lines = [each for each in (sample_weights.basis, vectors) if each is not None]
+    asked = [Request(matrix, "moments", weights)]
+    for each in lines:
+        there = matrix.place.send(spread(sample_weights.times_root(each), samples, matrix.n_samples))
+        asked.append(Request(matrix, "exact_products", there))
+    (sums, squares), *products = yield asked
     with np.errstate(over="ignore", invalid="ignore"):  # raised as an error below
-        offset = None if sums is None or not matrix.has_intercept else sums / total
-        energy = squares if offset is None else squares - total * offset * offset
-        if offset is not None:
-            offset, energy = _measured_again(matrix, values, offset, energy, squares)
+        offset, energy = xp.zeros_like(squares), squares
+        if matrix.has_intercept and sums is not None:
+            offset = sums / total
+            offset, energy = _measured_again(matrix, values, offset, squares - total * offset * offset, squares)
         refuse_overflow(total * xp.max(energy), matrix.dtype)  # of products with lines whose squares add up to the total
-        mean = matrix.shift_there if offset is None else matrix.shift_there + offset
+        mean = matrix.shift_there + offset
         size = CONSTANT_SHARE * mean if matrix.has_intercept else xp.zeros_like(energy)
         least = total * (xp.square(size) + LEAST_DEVIATION**2)
     varies = energy > least
     nothing = xp.zeros_like(energy)
     found = Measured(matrix, sample_weights, samples, weights, offset, xp.where(varies, energy, nothing), varies, 0.0, None)
-    return found if sample_weights.basis is None else (yield from _adjusted(found, mean))
+    if sample_weights.basis is not None:
+        found = _adjusted(found, mean, products[0])
+    return found, products[-1] if vectors is not None else None
 
 
 def _measured_again(matrix: Matrix, weights: Array | None, offset: Any, energy: Any, squares: Any) -> tuple[Any, Any]:
@@ -115,9 +120,7 @@ def _measured_again(matrix: Matrix, weights: Array | None, offset: Any, energy: 
     place = matrix.place
     weights = np.ones(matrix.n_samples) if weights is None else weights
     small = np.flatnonzero(place.fetch((squares > 0.0) & (energy <= SMALL_SHARE * squares)))
-    step = max(1, BLOCK_ELEMENTS // matrix.n_samples)
-    for start in range(0, len(small), step):
-        rows = small[start : start + step]
+    for rows in matrix.some_at_a_time(small):
         columns = matrix.columns(rows)
         first = columns[:, int(weights.argmax())]
         columns = columns - first[:, None]
@@ -128,21 +131,18 @@ def _measured_again(matrix: Matrix, weights: Array | None, offset: Any, energy: 
     return offset, energy
 
 
-def _adjusted(found: Measured, mean: Any) -> Walk[Measured]:
+def _adjusted(found: Measured, mean: Any, shares: Any) -> Measured:
     """Subtract what nuisances explain of the columns; those that they explain altogether are constant."""
     matrix, weights, place = found.matrix, found.sample_weights, found.matrix.place
     xp = place.xp
     assert weights.basis is not None
-    shares = yield ProductsRequest(matrix, found.spread(weights.times_root(weights.basis)), exactly=True)
     shares = xp.where(found.varies, shares, xp.zeros_like(shares))
     left = found.energy - xp.sum(shares * shares, axis=0)
     small = np.flatnonzero(place.fetch(found.varies & (left <= SMALL_SHARE * found.energy)))
-    step = max(1, BLOCK_ELEMENTS // matrix.n_samples)
-    for start in range(0, len(small), step):
-        rows = small[start : start + step]
+    for rows in matrix.some_at_a_time(small):
         there = place.send(rows)
-        offsets = 0.0 if found.offset is None else place.fetch(place.take(found.offset, there))[:, None]
-        part = weights.times_root(found.among(matrix.columns(rows)) - offsets)
+        offsets = place.fetch(place.take(found.offset, there))
+        part = weights.times_root(found.among(matrix.columns(rows)) - offsets[:, None])
         for _ in range(2):  # once more, for what rounding has left
             part = part - (part @ weights.basis.T) @ weights.basis
         left = place.put(left, rows, np.einsum("ij,ij->i", part, part))
@@ -220,7 +220,7 @@ class Design:
         count = xp.sum(xp.astype(self.measured.varies, xp.float64))
         deviation = xp.sqrt(xp.max(self.measured.energy * self.factor * self.factor) / self.sample_weights.total)
         numbers = [count, xp.max(energy), xp.sum(energy), deviation]
-        return [float(each) for each in self.place.fetch(xp.stack(numbers))] if xp is not np else [float(n) for n in numbers]
+        return [float(each) for each in self.place.fetch(xp.stack(numbers))]
 
     @cached_property
     def least_energy(self) -> Any:
@@ -237,7 +237,7 @@ class Design:
     @property
     def stored_energy(self) -> Any:
         """Squared norms of the columns before they are centred, in units of their scale, where X is; 0 for constant ones."""
-        mean = self.matrix.shift_there if self.measured.offset is None else self.matrix.shift_there + self.measured.offset
+        mean = self.matrix.shift_there + self.measured.offset
         return self.energy + self.explained + self.sample_weights.total * self.place.xp.square(mean * self.factor)
 
     # ------------------------------------------------------------------------------------------------- on the host
@@ -245,13 +245,12 @@ class Design:
     @cached_property
     def offset(self) -> Array:
         """Weighted mean of V."""
-        offset = self.measured.offset
-        return np.zeros(self.n_features) if offset is None else self.place.fetch(offset)
+        return self.place.fetch(self.measured.offset)
 
     @cached_property
     def mean(self) -> Array:
         """Weighted mean of X; 0 without an intercept."""
-        return self.matrix.shift if self.measured.offset is None else self.matrix.shift + self.offset
+        return self.matrix.shift + self.offset
 
     @cached_property
     def scale(self) -> Array:
@@ -275,19 +274,16 @@ class Design:
 
     def pull_norms(self) -> Array:
         """Return an upper bound of the norm of each column as it is multiplied, before nuisances are subtracted."""
-        squares = self.column_energy + self.explained_energy
-        if self.measured.offset is not None:
-            squares = squares + self.sample_weights.total * np.square(self.offset / self.scale)
-        return np.sqrt(squares)
+        squares = self.sample_weights.total * np.square(self.offset / self.scale)
+        return np.sqrt(self.column_energy + self.explained_energy + squares)
 
     # ---------------------------------------------------------------------------------------------------- products
 
     def lines(self, rows: Array, combos: Array | None) -> Lines:
         """Return what a container needs to know of combinations of the weighted features ``rows``."""
         place, there = self.place, self.place.send(rows)
-        offset = self.measured.offset
-        offsets = None if offset is None else place.take(offset, there)
-        return Lines(rows, combos, offsets, place.take(self.factor, there), self.weights)
+        offsets, factors = (place.take(each, there) for each in (self.measured.offset, self.factor))
+        return Lines(rows, combos, offsets, factors, self.weights)
 
     def adjusted_lines(self, rows: Array, combos: Array | None) -> Any:
         """Return such combinations where V is, without what nuisances explain."""
@@ -298,10 +294,8 @@ class Design:
         """Return products of V with lines as products of X~ with them; the memory of the former is used."""
         return np.multiply(products, self.factor, out=products) if self.place.is_host else products * self.factor
 
-    def among(self, rows: Array, combos: Array | None, *, exactly: bool) -> Array:
+    def adjusted_among(self, rows: Array, combos: Array | None) -> Array:
         """Return the products of the features ``rows`` of X~ with combinations of themselves, on the host."""
-        if self.shares is None:
-            return self.matrix.gram_among(self.lines(rows, combos), exactly=exactly)
         columns = self.columns(rows)
         return np.asarray((columns if combos is None else combos @ columns) @ columns.T)
 
@@ -318,7 +312,8 @@ class Design:
         In float64 if they are wanted ``exactly``, whatever the dtype of X.
         """
         lines = self._put(np.asarray(residual, dtype=np.float64))
-        return self.place.fetch(self.scaled(self.matrix.products(lines, exactly=exactly)))
+        (found,) = (self.matrix.exact_products if exactly else self.matrix.products)([lines])
+        return self.place.fetch(self.scaled(found))
 
     def columns(self, rows: Array) -> Array:
         """Return a few columns of X~ as rows, (n_rows, n_samples), in float64."""
@@ -327,11 +322,9 @@ class Design:
     def _columns(self, rows: Array) -> Array:
         """Return columns of X~ before nuisances are subtracted."""
         there = self.place.send(rows)
-        factors = self.place.fetch(self.place.take(self.factor, there))
-        lines = self.measured.among(self.matrix.columns(rows))
-        if self.measured.offset is not None:
-            lines = lines - self.place.fetch(self.place.take(self.measured.offset, there))[:, None]
-        return self.sample_weights.times_root(lines * factors[:, None])
+        offsets, factors = (self.place.fetch(self.place.take(each, there)) for each in (self.measured.offset, self.factor))
+        lines = (self.measured.among(self.matrix.columns(rows)) - offsets[:, None]) * factors[:, None]
+        return self.sample_weights.times_root(lines)
 
     def sample_blocks(self, rows: Array) -> Iterator[tuple[slice, Array]]:
         """Yield the columns of a few features, some samples at a time."""
@@ -351,9 +344,8 @@ class Design:
 
         A sample of weight 2 counts as two samples, not as one of larger norm.
         """
-        xp, weights = self.place.xp, self.sample_weights
-        offset = xp.zeros_like(self.factor) if self.measured.offset is None else self.measured.offset
-        energy = self.measured.among(self.matrix.squared_norms(offset, self.factor))
+        weights = self.sample_weights
+        energy = self.measured.among(self.matrix.squared_norms(self.measured.offset, self.factor))
         if weights.values is not None:
             energy = energy * weights.values
         if weights.basis is not None:
@@ -365,9 +357,7 @@ class Design:
     def _images(self, values: Array) -> Array:
         """Return ``values @ X~'`` for values of all features, before nuisances are subtracted."""
         scaled = values * self.place.fetch(self.factor)
-        found = self.measured.among(self.matrix.images(scaled))
-        if self.measured.offset is not None:
-            found = found - (scaled @ self.offset)[:, None]
+        found = self.measured.among(self.matrix.images(scaled)) - (scaled @ self.offset)[:, None]
         return self.sample_weights.times_root(found)
 
     def twice(self, lines: Array) -> Array:

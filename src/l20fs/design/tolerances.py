@@ -1,4 +1,16 @@
-"""Numerical tolerances, and errors for values whose squares underflow or overflow."""
+"""Numerical tolerances, and errors for values whose squares underflow or overflow.
+
+**What is left of a column.** Centring takes the mean out of a column, nuisances what they explain, the selected rows what
+they share with it. The squared length that is left, its *residual energy*, is a difference: it is known up to eps times what
+it is a difference of, and the column itself is known up to eps times its values as stored. From that follow four rules:
+
+1. A column whose deviation is at most 4 eps of its size is constant (``CONSTANT_SHARE``): it may be one number, rounded.
+2. Where a difference leaves less than ``SMALL_SHARE`` of the sum of squares, half of the digits or more are gone, and the
+   column is measured again from its values; an active set does so where its updates leave a small share.
+3. A column of which no more than ``LEAST_LEFT`` eps of its length as stored is left depends on the others: it may be a
+   combination of them that was rounded when X was stored. In any case a quarter of its energy is enough to be independent.
+4. What is left is computed to 1e-10 of the length: a smaller share than its square counts as nothing.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +22,8 @@ from l20fs.typing import Array
 
 if TYPE_CHECKING:
     from l20fs.design.standardised import Design
+
+CONSTANT_SHARE, SMALL_SHARE, LEAST_LEFT = 4.0 * float(np.finfo(np.float64).eps), 1e-4, 16.0
 
 #: A column with a smaller deviation is constant: its squares have no digits left.
 LEAST_DEVIATION = 1e-145

@@ -18,11 +18,10 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from l20fs.blocks import Blocks, as_blocks, columns_of, comes_in_blocks, is_dask_frame, refuse_blocks
 from l20fs.design import Part
-from l20fs.estimators.frames import checked_array, without_frame
+from l20fs.estimators.frames import checked_array, is_lazy, opened, without_frame
 from l20fs.inputs.devices import Place, is_device_array
-from l20fs.inputs.frames import collected, names_of_columns
+from l20fs.inputs.frames import collected, is_dask_frame, names_of_columns
 from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.nuisances import with_nuisances
 from l20fs.inputs.targets import Targets, encode_targets, warn_of_numbers, with_weights
@@ -83,7 +82,7 @@ class BaseSelector(SelectorMixin, BaseEstimator):
     takes_sparse: ClassVar[bool] = False
     #: Whether an X of torch or CuPy is taken where it is.
     takes_device_arrays: ClassVar[bool] = False
-    #: Whether X may come in blocks: a Dask array, or a file larger than memory.
+    #: Whether X may be read in blocks: a Dask array, or a file larger than memory.
     takes_blocks: ClassVar[bool] = False
     #: Whether X may be a part of samples that several fits share (:mod:`l20fs.design.samples`).
     takes_parts: ClassVar[bool] = False
@@ -167,7 +166,6 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         """Raise an error for invalid parameters, before anything is computed."""
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Targets]:
-        refuse_blocks(X, type(self).__name__)
         if self.takes_device_arrays and is_device_array(X):
             X, y = validate_device_input(self, X, y)
             return X, self._encode(y)
@@ -184,14 +182,13 @@ class BaseSelector(SelectorMixin, BaseEstimator):
             return X, Targets(np.empty((X.shape[0], 0)), None, None)
         return X, self._encode(y)
 
-    def _validate_blocks(self, X: Any, y: Any, max_memory: Any) -> tuple[Blocks, Targets]:
-        """Split X into blocks and validate them as far as possible without reading them."""
-        X, names = (checked_array(X), names_of_columns(X)) if is_dask_frame(X) else (X, None)
-        blocks = as_blocks(X, max_memory)
-        targets = self._encode(validate_beside_blocks(self, blocks, y))
+    def _validate_blocks(self, X: Any, y: Any) -> tuple[Any, Targets]:
+        """Validate an X that is read in blocks as far as possible without reading it, and return it as a Dask array."""
+        X, names = (checked_array(X), names_of_columns(X)) if is_dask_frame(X) else (opened(X), None)
+        targets = self._encode(validate_beside_blocks(self, X, y))
         if names is not None:
             self.feature_names_in_ = names
-        return blocks, targets
+        return X, targets
 
     def _validate_part(self, X: Part, y: Any) -> tuple[Part, Targets]:
         """Take a part of samples that were validated as a whole."""
@@ -259,10 +256,9 @@ class BaseSelector(SelectorMixin, BaseEstimator):
             return self._transform_there(X)
         check_is_fitted(self)
         X = without_frame(self, X)
-        if self.takes_blocks and comes_in_blocks(X):
+        if self.takes_blocks and is_lazy(X):
             refuse_other_width(self, X)
-            return columns_of(X, self._chosen())
-        refuse_blocks(X, f"{type(self).__name__}.transform", instead="")
+            return opened(X)[:, self._chosen()]
         refuse_foreign_array(X, "X")
         return super().transform(X)
 
@@ -302,7 +298,6 @@ class BaseSelector(SelectorMixin, BaseEstimator):
         if self.takes_device_arrays and is_device_array(X):
             return self._inverse_there(X)
         user = f"{type(self).__name__}.inverse_transform"
-        refuse_blocks(X, user, instead="")
         refuse_foreign_array(X, "X", user)
         return super().inverse_transform(X)
 

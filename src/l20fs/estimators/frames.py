@@ -6,9 +6,20 @@ from typing import Any
 
 from sklearn.utils.validation import validate_data
 
-from l20fs.blocks import array_of_frame, is_dask_frame
-from l20fs.inputs.frames import collected
+from l20fs.design.large import open_large
+from l20fs.inputs.devices import is_dask, is_stored
+from l20fs.inputs.frames import collected, is_dask_frame
 from l20fs.inputs.validation import refuse_non_numbers, refuse_repeated_names
+
+
+def is_lazy(X: Any) -> bool:
+    """Return whether X is read in blocks: a Dask array or data frame, or an array in a file."""
+    return is_dask(X) or is_dask_frame(X) or is_stored(X)
+
+
+def opened(X: Any) -> Any:
+    """Return an array in a file as a Dask array; a Dask array is returned as it is."""
+    return open_large(X) if is_stored(X) else X
 
 
 def without_frame(estimator: Any, X: Any) -> Any:
@@ -29,4 +40,5 @@ def checked_array(X: Any) -> Any:
     """Return the numbers of a Dask data frame as a Dask array with chunks of known lengths."""
     refuse_non_numbers(X)
     refuse_repeated_names(X)
-    return array_of_frame(X)
+    dtype = "float32" if all(str(kind).lower() == "float32" for kind in X.dtypes) else "float64"
+    return X.astype(dtype).to_dask_array(lengths=True)

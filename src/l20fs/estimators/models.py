@@ -11,7 +11,6 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, validate_data
 
-from l20fs.blocks import columns_of, comes_in_blocks, is_dask
 from l20fs.defaults import (
     DEFAULT_CLASS_WEIGHT,
     DEFAULT_N_FEATURES,
@@ -22,7 +21,7 @@ from l20fs.defaults import (
 )
 from l20fs.design import Part, Scale, Walk
 from l20fs.estimators.calibration import folded_calibrations
-from l20fs.estimators.frames import without_frame
+from l20fs.estimators.frames import is_lazy, opened, without_frame
 from l20fs.estimators.predictor import Predictor, Scored, beside
 from l20fs.estimators.selector import L20Selector, Loss
 from l20fs.inputs.devices import Place, as_numpy, is_device_array
@@ -71,12 +70,11 @@ class _Model(Predictor, L20Selector):
             return X[:, rows]
         kinds: dict[str, Any] = {"accept_sparse": ["csr", "csc"], "dtype": [np.float64, np.float32]}
         X = without_frame(self, X)
-        if not comes_in_blocks(X, self.max_memory):
+        if not is_lazy(X):
             refuse_foreign_array(X, "X")
             return validate_data(self, X, reset=False, **kinds)[:, rows]
         refuse_other_width(self, X)
-        columns = columns_of(X, rows)
-        return check_array(columns.compute() if is_dask(X) else columns, ensure_min_features=0, **kinds)
+        return check_array(opened(X)[:, rows].compute(), ensure_min_features=0, **kinds)
 
     def _panel_source(self, X: Any) -> tuple[Any, Callable[[Array], Targets], Any, dict[str, Any]]:
         return self, self._encode, X, {}
@@ -139,7 +137,7 @@ class L20Classifier(Scored, ClassifierMixin, _Model):
         nothing is computed, and :meth:`predict_proba` is not available. :class:`L20SelectorCV` has the folds anyway.
     ranking, max_features, certify, include, exclude, penalty_factor, feature_groups, constraints : various
         As in :class:`L20Selector`.
-    max_memory, callback : various
+    callback : various
         As in :class:`L20Selector`.
 
     Attributes
@@ -194,7 +192,6 @@ class L20Classifier(Scored, ClassifierMixin, _Model):
         penalty_factor: Any = None,
         feature_groups: Any = None,
         constraints: Constraints | None = None,
-        max_memory: int | str | None = None,
         callback: Callable[[Stage], object] | Literal["print"] | None = None,
     ) -> None:
         super().__init__(
@@ -215,7 +212,6 @@ class L20Classifier(Scored, ClassifierMixin, _Model):
             penalty_factor=penalty_factor,
             feature_groups=feature_groups,
             constraints=constraints,
-            max_memory=max_memory,
             callback=callback,
         )
         self.calibration = calibration

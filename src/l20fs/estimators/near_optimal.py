@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from l20fs.blocks import comes_in_blocks
 from l20fs.bounds.enumeration import Enumeration, enumerate_panels
 from l20fs.bounds.support import has_ridge, support_loss
 from l20fs.design import Walk, finish
+from l20fs.estimators.frames import is_lazy
 from l20fs.estimators.panel_atlas import PanelAtlas
 from l20fs.inputs.validation import check_number
 from l20fs.objective.problem import Problem
@@ -77,7 +77,7 @@ class SearchLimits(NamedTuple):
         return cls(share_of(eps), int(max_panels), time_limit)
 
 
-def refuse_without_atlas(loss: str, X: Any, max_memory: int | str | None) -> None:
+def refuse_without_atlas(loss: str, X: Any) -> None:
     """Raise an error where near-optimal panels cannot be listed."""
     if loss != "squared":
         raise ValueError(
@@ -88,7 +88,7 @@ def refuse_without_atlas(loss: str, X: Any, max_memory: int | str | None) -> Non
             "near_optimal needs the samples of the fit, which are no longer in memory, or were not stored with this copy. "
             "Give them again, as in near_optimal(X=X, y=y)."
         )
-    if comes_in_blocks(X, max_memory):
+    if is_lazy(X):
         raise ValueError("near_optimal is not available for X in blocks. Load X into memory.")
 
 

@@ -14,10 +14,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_X_y
 
-from l20fs.blocks import columns_of, comes_in_blocks, is_blocks, is_dask
 from l20fs.design import Part, finish
 from l20fs.estimators.base import BaseSelector
-from l20fs.estimators.frames import without_frame
+from l20fs.estimators.frames import is_lazy, opened, without_frame
 from l20fs.estimators.models import L20Classifier
 from l20fs.estimators.panels import excluded_features, largest_k, ranked_units
 from l20fs.estimators.selection_table import feature_names, likeness
@@ -37,7 +36,7 @@ from l20fs.prediction.calibration import Calibration, Calibrations
 from l20fs.prediction.discriminant import ClassScatter
 from l20fs.prediction.linear_rule import LinearRule
 from l20fs.prediction.panel import Panel, finite_or_none
-from l20fs.prediction.panel_records import MOST_CROSSED, Columns, CrossProducts, PanelError, SizeRule, triangle_of
+from l20fs.prediction.panel_file import MOST_CROSSED, Columns, CrossProducts, PanelError, SizeRule, triangle_of
 from l20fs.prediction.training_check import centres_of, farthest_by_size
 from l20fs.solvers.robust import bounded_weights
 from l20fs.typing import Array
@@ -155,7 +154,7 @@ def export(
     X = without_frame(selector, X)
     if is_device_array(X):
         X, y = validate_device_input(selector, X, y, reset=False)
-    elif comes_in_blocks(X, selector.max_memory):
+    elif is_lazy(X):
         refuse_other_width(selector, X)
         y = check_X_y(np.zeros((X.shape[0], 1)), y.compute() if hasattr(y, "__dask_graph__") else y, multi_output=True)[1]
     else:
@@ -314,7 +313,7 @@ def learn(selector: BaseSelector, X: Any, targets: Targets, features: Array, oth
         )
         return Training(columns, targets, problem, problem, "balanced", problem.ridge)
     columns = read_columns(X, chosen)
-    columns = columns.tocsc().astype(np.float64) if sp.issparse(columns) and is_blocks(X) else as_dense(columns)
+    columns = columns.tocsc().astype(np.float64) if sp.issparse(columns) and is_lazy(X) else as_dense(columns)
     path = selector.path_
     is_robust = selector.loss == "l21"
     problem = make_problem(
@@ -359,8 +358,7 @@ def read_columns(X: Any, columns: Array) -> Any:
     """Return some columns in memory, sparse if X is sparse."""
     if is_device_array(X):
         return dense_columns(X, columns)
-    found = columns_of(X, columns) if comes_in_blocks(X) else X[:, columns]
-    return found.compute() if is_dask(found) else found
+    return opened(X)[:, columns].compute() if is_lazy(X) else X[:, columns]
 
 
 def as_dense(columns: Any) -> Array:

@@ -31,7 +31,6 @@ class PathSelector(BaseSelector):
     path_: SolutionPath
     alpha: float | None
     max_features: int | None
-    max_memory: int | str | None
     constraints: Constraints | None
     refit_ridge: float | None = None
     #: Class means and scatter of the features that can be refitted, of models that score classes.

@@ -11,7 +11,6 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from l20fs.blocks import refuse_blocks
 from l20fs.estimators.base import BaseSelector
 from l20fs.estimators.judged_model import JudgedModel
 from l20fs.estimators.models import L20Classifier, L20Regressor
@@ -174,7 +173,6 @@ class SearchedSelector(Predictor, BaseSelector):
         """Return X as ``preprocess_`` transforms it, an array or a CSR matrix."""
         check_is_fitted(self)
         X = collected(X)
-        refuse_blocks(X, type(self).__name__, instead="")
         refuse_foreign_array(X, "X")
         X = X if hasattr(X, "shape") else np.asarray(X)
         if len(X.shape) == 2:  # text has one axis; whether that is right knows the transformer
@@ -235,7 +233,6 @@ class SearchedSelector(Predictor, BaseSelector):
             X = collected(X)
             if is_device_array(X):
                 return self.estimator_, as_numpy(self._transform_there(X))
-            refuse_blocks(X, type(self.estimator_).__name__, instead="")
             refuse_foreign_array(X, "X")
             X = validate_data(self, X, reset=False, accept_sparse=["csr", "csc"], dtype=[np.float64, np.float32])
         return self.estimator_, X[:, chosen]

@@ -11,10 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted
 
-from l20fs.blocks import as_blocks, comes_in_blocks, is_blocks
 from l20fs.design import BLOCK_ELEMENTS, Design, Part, equality_tolerance, make_design
 from l20fs.estimators.feature_values import levels
-from l20fs.estimators.frames import without_frame
+from l20fs.estimators.frames import is_lazy, opened, without_frame
 from l20fs.inputs.devices import is_device_array
 from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.targets import encode_targets
@@ -135,9 +134,9 @@ def likeness(X: Any, chosen: Any, n: int = 3, *, exclude: Any = (), nearest: Nea
     [[1.0, 0.866], [0.866, 1.0]]
     """
     check_number("n", n, minimum=1, strict=False, whole=True)
-    if comes_in_blocks(X):
-        X = as_blocks(X)
-    elif not isinstance(X, Part) and not is_blocks(X) and not is_device_array(X):
+    if is_lazy(X):
+        X = opened(X)
+    elif not isinstance(X, Part) and not is_device_array(X):
         refuse_foreign_array(X, "X", "substitutes")
         X = check_array(X, accept_sparse=["csc", "csr"], dtype=[np.float64, np.float32], ensure_min_samples=2)
     chosen = _checked_indices(chosen, X.shape[1])
@@ -255,13 +254,13 @@ def _failure_costs(path: SolutionPath, chosen: Array) -> Array:
 
 
 def _checked_samples(selector: PathSelector, X: Any) -> Any:
-    """Return X, or blocks of it, after a check that it has the features of the fit."""
+    """Return X after a check that it has the features of the fit."""
     if isinstance(X, NamedColumns):
         selector, X = without_names(selector), X.X
     X = without_frame(selector, X)
-    if comes_in_blocks(X, selector.max_memory):
+    if is_lazy(X):
         refuse_other_width(selector, X)
-        return as_blocks(X, selector.max_memory)
+        return opened(X)
     return validate_input(
         selector, X, None, supervised=False, accept_sparse=True, dtypes=[np.float64, np.float32], reset=False
     )[0]

@@ -14,7 +14,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from l20fs.blocks import Blocks, comes_in_blocks, is_blocks, is_dask_frame, memory_limit
 from l20fs.bounds.certificate import Certificate, certify_penalty, certify_selection, lower_bounds, support_loss
 from l20fs.defaults import (
     DEFAULT_CLASS_WEIGHT,
@@ -25,9 +24,10 @@ from l20fs.defaults import (
     DEFAULT_SOLVER,
 )
 from l20fs.design import Part, Scale, Walk, finish
-from l20fs.design.driver import ColumnsRequest
+from l20fs.design.driver import Request
 from l20fs.estimators.base import About
 from l20fs.estimators.feasibility import refuse_size, size_range
+from l20fs.estimators.frames import is_lazy
 from l20fs.estimators.near_optimal import (
     NOTHING,
     FittedOn,
@@ -39,6 +39,7 @@ from l20fs.estimators.near_optimal import (
 from l20fs.estimators.panel_atlas import PanelAtlas
 from l20fs.estimators.path_selector import PathSelector
 from l20fs.estimators.penalty import panel_penalty, penalty_of, warn_of_idle_features
+from l20fs.inputs.devices import is_dask
 from l20fs.inputs.panel_constraints import Constraints
 from l20fs.inputs.targets import Targets, warn_of_numbers, weights_of_targets
 from l20fs.inputs.validation import check_choice, check_flag, check_number
@@ -142,10 +143,6 @@ class L20Selector(PathSelector):
         What a panel must have besides: so many features per class or set at least or at most, costs within a budget,
         features that exclude each other (:class:`~l20fs.Constraints`, docs/penalty.md). Every selection meets them, from the
         least size at which that is possible; with the solvers ``"forward"`` and ``"swap"`` and ``loss="squared"``.
-    max_memory : int, str or None, default=None
-        How much memory the fit may take where X comes in blocks, as a Dask array or from a file: a number of bytes, or a
-        text such as ``"4G"``. A memory map (``numpy.load(file, mmap_mode="r")``) that is small against it is loaded. None:
-        half of the memory of this machine, container or job (control groups, ``ulimit``).
     callback : callable, "print" or None, default=None
         Called with the :class:`~l20fs.objective.stage.Stage` after each lambda; ``"print"`` prints a line.
 
@@ -247,7 +244,6 @@ class L20Selector(PathSelector):
         penalty_factor: Any = None,
         feature_groups: Any = None,
         constraints: Constraints | None = None,
-        max_memory: int | str | None = None,
         callback: Callable[[Stage], object] | Literal["print"] | None = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
@@ -268,7 +264,6 @@ class L20Selector(PathSelector):
         self.penalty_factor = penalty_factor
         self.feature_groups = feature_groups
         self.constraints = constraints
-        self.max_memory = max_memory
         self.callback = callback
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, adjust_for: Any = None) -> Self:
@@ -386,7 +381,7 @@ class L20Selector(PathSelector):
                 "near_optimal has y, sample_weight or adjust_for without X. Give all samples of the fit, or none."
             )
         data = getattr(self, "_fitted_on", NOTHING) if X is None else FittedOn(X, y, sample_weight, adjust_for)
-        refuse_without_atlas(self.loss, data.X, self.max_memory)
+        refuse_without_atlas(self.loss, data.X)
         problem, penalty = self.posed(*data)
         names = getattr(self, "feature_names_in_", None)
         return find_panels(problem, penalty, penalty.unit_of[support], limits, names)
@@ -418,8 +413,8 @@ class L20Selector(PathSelector):
     def _validate(self, X: Any, y: Any) -> tuple[Any, Targets]:
         if isinstance(X, Part):
             return self._validate_part(X, y)
-        if is_dask_frame(X) or comes_in_blocks(X, self.max_memory):
-            return self._validate_blocks(X, y, self.max_memory)
+        if is_lazy(X):
+            return self._validate_blocks(X, y)
         return super()._validate(X, y)
 
     def _encode(self, y: Array) -> Targets:
@@ -459,7 +454,7 @@ class L20Selector(PathSelector):
         if self.n_features_to_select is None:
             k_max = max(k_max, int(path.sizes[-1]))
         k_max = min(k_max, path.n_selectable)
-        yield ColumnsRequest(problem.design.matrix, path.support(k_max))
+        yield Request(problem.design.matrix, "hold", path.support(k_max))
         self.path_ = path.with_refits(problem, k_max, value)
         if targets.classes is None:
             squares = problem.factor(path.support(k_max), with_ridge=False)
@@ -476,7 +471,7 @@ class L20Selector(PathSelector):
 
     def _pose(self, X: Any, targets: Targets) -> Walk[Problem]:
         """Pose the data term, which sets constant features aside without a copy of X."""
-        if is_blocks(X) or (isinstance(X, Part) and X.is_in_blocks):
+        if is_dask(X) or (isinstance(X, Part) and X.is_in_blocks):
             self._refuse_before_reading(X, targets)
         return problem_on(
             X,
@@ -541,7 +536,7 @@ class L20Selector(PathSelector):
             wanted = size_range(penalty, varies, names).least
         return max(k_max, wanted), replace(penalty, rules=replace(rules, size=wanted))
 
-    def _refuse_before_reading(self, X: Blocks | Part, targets: Targets) -> None:
+    def _refuse_before_reading(self, X: Any, targets: Targets) -> None:
         """Raise errors that need no pass over X, which may take an hour."""
         if self.loss == "l21":
             raise ValueError("loss='l21' is not available for X in blocks. Load X into memory, or leave it out.")
@@ -619,8 +614,6 @@ class L20Selector(PathSelector):
             check_number("refit_ridge", self.refit_ridge, minimum=0.0, strict=False)
         if self.alpha is not None:
             check_number("alpha", self.alpha, minimum=0.0)
-        if self.max_memory is not None:
-            memory_limit(self.max_memory)
         if self.max_features is not None:
             check_number("max_features", self.max_features, minimum=1, strict=False, whole=True)
         if self.n_features_to_select is None and self.alpha is None:

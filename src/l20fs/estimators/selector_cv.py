@@ -14,10 +14,10 @@ import scipy.sparse as sp
 from sklearn.utils.metadata_routing import MetadataRouter
 from sklearn.utils.multiclass import check_classification_targets
 
-from l20fs.blocks import comes_in_blocks, is_dask_frame
 from l20fs.design import Part, SampleWeights, finish
 from l20fs.estimators.calibration import calibrations_of_search
 from l20fs.estimators.feasibility import SizeRange, possible_sizes
+from l20fs.estimators.frames import is_lazy
 from l20fs.estimators.judged_model import JudgedModel
 from l20fs.estimators.models import L20Classifier, L20Regressor, calibrate
 from l20fs.estimators.search_grid import SearchGrid
@@ -301,9 +301,8 @@ class L20SelectorCV(SearchedSelector):
             self.n_features_in_ = X.shape[1]
             return X, self._encode(np.asarray(y))
         if self.preprocess is None:
-            max_memory = self._template.max_memory
-            if is_dask_frame(X) or comes_in_blocks(X, max_memory):
-                return self._validate_blocks(X, y, max_memory)
+            if is_lazy(X):
+                return self._validate_blocks(X, y)
             return super()._validate(X, y)
         X, y = validate_before(self, X, y)
         return X, self._encode(y)

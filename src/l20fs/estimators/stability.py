@@ -17,9 +17,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from l20fs.blocks import comes_in_blocks, is_dask_frame, refuse_blocks
 from l20fs.design import Part
 from l20fs.estimators.base import About, BaseSelector, ranks_of
+from l20fs.estimators.frames import is_lazy
 from l20fs.estimators.resampled import Picked, Work, find_units
 from l20fs.estimators.scoring import ScoringSelector, SolvesForOneK
 from l20fs.estimators.selection_table import feature_names
@@ -487,10 +487,8 @@ class StabilitySelector(BaseSelector):
             return self._validate_part(X, y)
         selector = self._selector()
         tags = get_tags(selector)
-        max_memory = getattr(selector, "max_memory", None)
-        if self.takes_parts and (is_dask_frame(X) or comes_in_blocks(X, max_memory)):
-            return self._validate_blocks(X, y, max_memory)
-        refuse_blocks(X, type(selector).__name__)
+        if self.takes_parts and is_lazy(X):
+            return self._validate_blocks(X, y)
         if is_device_array(X) and getattr(selector, "takes_device_arrays", False):
             X, y = validate_device_input(self, X, y)
             return X, self._encode(y)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from l20fs.blocks import FileBlocks, extents
+from l20fs.inputs.devices import is_dask
 from l20fs.typing import Array
 
 #: Fewest features of a table of counts.
@@ -43,8 +43,8 @@ def looks_like_counts(X: Any) -> bool:
     >>> looks_like_counts(np.array([[0.0] * 19 + [150.0]]))
     True
     """
-    if isinstance(X, FileBlocks):
-        X = X.load(extents(X)[0])
+    if is_dask(X):
+        X = X.blocks[0, 0].compute()
     values = X.data if sp.issparse(X) else np.asarray(X)
     if X.shape[1] < FEWEST_COUNTED or not values.size or values.min() < 0.0:
         return False

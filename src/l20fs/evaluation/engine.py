@@ -25,7 +25,7 @@ from l20fs.evaluation.folds import Fold
 from l20fs.evaluation.metrics import Metric
 from l20fs.evaluation.out_of_fold import OutOfFold, Truth
 from l20fs.evaluation.parallel import results_of, walks_of
-from l20fs.inputs.devices import Place, is_device_array
+from l20fs.inputs.devices import Place, is_dask, is_device_array
 from l20fs.inputs.names import NamedColumns
 from l20fs.inputs.targets import forget_absent_classes
 from l20fs.typing import Array
@@ -391,5 +391,5 @@ def dense_columns(X: Any, columns: Array) -> Array:
     if is_device_array(X):
         place = Place(X)
         return place.fetch(place.xp.take(X, place.send(columns), axis=1))
-    chosen = X[:, columns]
+    chosen = X[:, columns].compute() if is_dask(X) else X[:, columns]
     return np.asarray(chosen.toarray() if sp.issparse(chosen) else chosen)

@@ -10,10 +10,9 @@ import numpy as np
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
 
-from l20fs.blocks import is_blocks
 from l20fs.design import Part
 from l20fs.evaluation.resampling import encode_groups
-from l20fs.inputs.devices import is_device_array
+from l20fs.inputs.devices import is_dask, is_device_array
 from l20fs.inputs.targets import OneClassError
 from l20fs.typing import Array
 
@@ -55,7 +54,7 @@ def make_folds(
             raise ValueError(f"cv={cv} means {cv} folds, but there are {n_groups} groups. Use cv={n_groups} or less.")
     if classify and groups is not None and strict:
         warn_of_lonely_classes(y, groups)
-    is_in_blocks = is_blocks(X) or (isinstance(X, Part) and X.is_in_blocks)
+    is_in_blocks = is_dask(X) or (isinstance(X, Part) and X.is_in_blocks)
     is_here = not (is_in_blocks or is_device_array(X) or isinstance(X, Part))
     X = X if is_here else np.zeros((X.shape[0], 1))  # splitters look at the number of samples
     if is_number:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from l20fs.blocks import as_blocks, comes_in_blocks, is_dask
 from l20fs.design import Part, share_samples
+from l20fs.design.large import open_large
 from l20fs.evaluation.choice import Setting, tabulate
 from l20fs.evaluation.engine import Samples, evaluate
 from l20fs.evaluation.folds import Fold
@@ -22,6 +22,7 @@ from l20fs.evaluation.parallel import shared_unless_in_processes
 from l20fs.evaluation.preprocessing import Preprocessing
 from l20fs.evaluation.quoted_score import Estimate, quoted_score
 from l20fs.evaluation.target_summary import Classes, TargetSummary, summarise
+from l20fs.inputs.devices import is_dask, is_stored
 from l20fs.inputs.targets import encode_targets
 from l20fs.inputs.validation import refuse_foreign_array
 from l20fs.typing import Array
@@ -137,10 +138,8 @@ def predictions_by_k(
     Parameters
     ----------
     selector : BaseSelector
-        Cloned and fitted for the largest of ``sizes``. The first k of its ranking are the selection of k features. The model
-        of an :class:`L20Selector` is that of its path, of others :class:`L20Classifier` or :class:`L20Regressor` on the
-        z-scores of the selected features.
-    X : array, sparse matrix, FileBlocks, stored array or, for an L20Selector, Dask array, of shape (n_samples, n_features)
+        Cloned and fitted for the largest of ``sizes``. The first k of its ranking are the selection of k features.
+    X : array, sparse matrix or, for an L20Selector, Dask array, of shape (n_samples, n_features)
         Of a sparse matrix only the columns of selected features are made dense; of blocks only these are held in memory.
     y : array of shape (n_samples,)
         Labels; floating-point numbers are numbers to predict.
@@ -213,9 +212,7 @@ def _by_samples(X: Any, *, may_share: bool) -> Any:
     """Return X in a form that can be indexed by samples; a Dask array only if fits may share it."""
     if isinstance(X, Part):
         return X
-    if is_dask(X) and may_share:
-        return share_samples(as_blocks(X))
+    if (is_dask(X) or is_stored(X)) and may_share:
+        return share_samples(open_large(X) if is_stored(X) else X)
     refuse_foreign_array(X, "X", "this evaluation")
-    if comes_in_blocks(X) and not isinstance(X, np.memmap):
-        return as_blocks(X)
     return X.tocsr() if sp.issparse(X) else np.asarray(X)

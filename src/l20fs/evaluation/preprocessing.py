@@ -16,7 +16,6 @@ from sklearn.utils import Tags, check_array, check_consistent_length, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import validate_data
 
-from l20fs.blocks import refuse_blocks
 from l20fs.evaluation.engine import Parts, Samples
 from l20fs.evaluation.folds import Fold
 from l20fs.evaluation.parallel import results_of
@@ -24,6 +23,7 @@ from l20fs.inputs.constraints import FEATURE_CONSTRAINTS, Features, resolve_cons
 from l20fs.inputs.frames import collected, collected_targets
 from l20fs.inputs.panel_constraints import Constraints
 from l20fs.inputs.validation import (
+    name_texts,
     refuse_foreign_array,
     refuse_non_finite,
     refuse_non_numbers,
@@ -102,10 +102,14 @@ class Preprocessing:
     def _fit(self, samples: Samples, params: Mapping[str, Any]) -> tuple[Any, Samples]:
         """Return a fitted copy, and the samples as it transforms them in its fit, with the names that it gives."""
         fitted = clone(self.transformer)
-        if hasattr(fitted, "fit_transform"):  # as in a pipeline; of some, TargetEncoder, another result than transform
-            X = fitted.fit_transform(samples.X, samples.y, **params)
-        else:
-            X = fitted.fit(samples.X, samples.y, **params).transform(samples.X)
+        try:
+            if hasattr(fitted, "fit_transform"):  # as in a pipeline; of some, TargetEncoder, another result than transform
+                X = fitted.fit_transform(samples.X, samples.y, **params)
+            else:
+                X = fitted.fit(samples.X, samples.y, **params).transform(samples.X)
+        except (TypeError, ValueError) as error:
+            name_texts(error, samples.X)
+            raise
         names = _names_of(X, fitted, samples.names)
         values = values_of(X, fitted, names)
         check_consistent_length(values, samples.y)
@@ -127,8 +131,7 @@ def _fills_gaps(transformer: Any) -> bool:
 def validate_before(estimator: Any, X: Any, y: Any) -> tuple[Any, Array]:
     """Validate y, and of an X that is yet to be preprocessed the container; record its names and size."""
     X, y = collected(X), collected_targets(y)
-    refuse_blocks(X, f"{type(estimator).__name__} with preprocess", instead=", or leave preprocess out")
-    refuse_foreign_array(X, "X")
+    refuse_foreign_array(X, "X", f"{type(estimator).__name__} with preprocess")
     refuse_foreign_array(y, "y")
     refuse_odd_targets(y)
     y = validate_data(estimator, "no_validation", y=y, multi_output=True)

@@ -7,7 +7,7 @@ final one, and a correction by the bootstrap is further from the truth (benchmar
 The interval of a share such as the accuracy is Wilson's, with an effective number of samples :math:`c (1 - c) / v`, where c
 is the score and
 
-.. math:: v = \frac{c (1 - c) + 1.25\, \varphi(\Phi^{-1}(c))^2}{n}
+.. math:: v = \frac{c (1 - c) + 0.75\, \varphi(\Phi^{-1}(c))^2}{n}
 
 has two terms: the n tested samples, and the models, which differ from one set of training samples to the next (the models of
 the folds share most of theirs, so that their scores do not average out; Bates, Hastie and Tibshirani 2024). For a share that
@@ -42,7 +42,7 @@ N_DRAWS, BLOCK_PRODUCTS = 1000, 10**7
 
 #: Variance of the models, on the scale of normal quantiles of a share, relative to 1 / n; of errors, relative to that of
 #: the samples.
-MODEL_VARIANCE, MODEL_VARIANCE_OF_ERRORS = 1.25, 1.0
+MODEL_VARIANCE, MODEL_VARIANCE_OF_ERRORS = 0.75, 1.0
 
 
 class Estimate(NamedTuple):

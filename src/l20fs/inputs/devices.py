@@ -6,6 +6,7 @@ All other modules use the standard only. An array stays on its device: :meth:`Pl
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import array_api_compat as xpc
@@ -25,6 +26,28 @@ def is_device_array(value: Any) -> bool:
     if xpc.is_torch_array(value) or xpc.is_cupy_array(value):
         return True
     return type(value).__module__.startswith("array_api_strict") and hasattr(value, "__array_namespace__")
+
+
+def is_dask(value: Any) -> bool:
+    """Return whether a value is a Dask array; a Dask data frame is not.
+
+    Examples
+    --------
+    >>> is_dask(np.zeros(3))
+    False
+    """
+    module = sys.modules.get("dask.array")  # a module that is not imported cannot have made it
+    return module is not None and isinstance(value, module.Array)
+
+
+#: Arrays and sparse matrices in a file, by module and class.
+STORED = (("zarr", "Array"), ("h5py", "Dataset"), ("anndata.abc", "CSRDataset"), ("anndata.abc", "CSCDataset"))
+
+
+def is_stored(value: Any) -> bool:
+    """Return whether a value is an array of a zarr or HDF5 file, or the matrix of a backed AnnData object."""
+    kinds = (getattr(sys.modules.get(module), name, None) for module, name in STORED)
+    return any(kind is not None and isinstance(value, kind) for kind in kinds)
 
 
 def working_dtype(array: Any) -> np.dtype[Any]:

@@ -40,6 +40,12 @@ def _is_lazy(value: Any) -> bool:
     return polars is not None and isinstance(value, polars.LazyFrame)
 
 
+def is_dask_frame(X: Any) -> bool:
+    """Return whether X is a Dask data frame."""
+    frames = sys.modules.get("dask.dataframe")
+    return frames is not None and isinstance(X, frames.DataFrame)
+
+
 def names_of_columns(X: Any) -> Array | None:
     """Return the names of the columns of a Dask data frame as scikit-learn takes them: None unless they are texts."""
     names = list(X.columns)

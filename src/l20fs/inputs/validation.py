@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_X_y, validate_data
 
-from l20fs.inputs.devices import as_numpy, is_device_array
+from l20fs.inputs.devices import as_numpy, is_device_array, is_stored
 from l20fs.inputs.frames import collected, collected_targets
 from l20fs.inputs.sparse_structure import refuse_broken_sparse
 from l20fs.text import quoted
@@ -30,6 +30,7 @@ _TO_NUMPY = {
     "jax": "numpy.asarray({})",
     "array_api_strict": "numpy.asarray({})",
     "dask": "{}.compute()",
+    "stored": "{0}.to_memory() or {0}[:]",
 }
 
 
@@ -68,14 +69,18 @@ def validate_input(
                 ensure_min_samples=2,
             )
     except (ValueError, TypeError) as error:
-        # Only errors about the values get a message of our own; scikit-learn's other messages are clear.
-        if any(part in str(error) for part in ("could not convert", "Cannot convert", "argument must be a string")):
-            raise type(error)(_not_numbers(str(error), _object_columns(X))) from error
+        name_texts(error, X)
         raise
     X_checked, y_checked = checked if supervised else (checked, np.empty(0))
     names = getattr(estimator, "feature_names_in_", None)
     refuse_non_finite(X_checked, names, type(estimator).__name__, allow_missing=allow_missing)
     return X_checked, y_checked
+
+
+def name_texts(error: Exception, X: Any) -> None:
+    """Raise an error about texts in X again with the names of their columns; scikit-learn's other messages are clear."""
+    if any(part in str(error) for part in ("could not convert", "Cannot convert", "argument must be a string")):
+        raise type(error)(_not_numbers(str(error), _object_columns(X))) from error
 
 
 def validate_device_input(estimator: Any, X: Any, y: Any, *, reset: bool = True) -> tuple[Any, Array]:
@@ -107,7 +112,11 @@ def validate_device_input(estimator: Any, X: Any, y: Any, *, reset: bool = True)
 
 
 def validate_beside_blocks(estimator: Any, X: Any, y: Any) -> Array:
-    """Validate X in blocks as far as possible without reading it, and y; a Dask y is computed."""
+    """Validate a Dask array as far as possible without reading it, and y; a Dask y is computed."""
+    if X.ndim != 2:
+        raise ValueError(f"X has {X.ndim} axes. Give a matrix of two axes, samples and features.")
+    if any(np.isnan(size) for chunks in X.chunks for size in chunks):
+        raise ValueError("X has chunks of unknown size. Call X.compute_chunk_sizes() first.")
     if X.dtype.kind not in "biuf":
         raise ValueError(_not_numbers(f"{X.dtype}", []))
     y = y.compute() if hasattr(y, "__dask_graph__") else collected_targets(y)
@@ -172,6 +181,7 @@ def refuse_foreign_array(value: Any, name: str, user: str = "this selector") -> 
         ("jax", xpc.is_jax_array),
         ("array_api_strict", is_device_array),  # the other array API libraries
         ("dask", lambda value: hasattr(value, "__dask_graph__")),  # arrays and data frames
+        ("stored", is_stored),
     ):
         if is_foreign(value):
             raise TypeError(

@@ -8,7 +8,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from l20fs.inputs.devices import Place, namespace_of
-from l20fs.inputs.validation import check_choice, check_number
 from l20fs.methods._columns import Columns
 from l20fs.typing import Array
 
@@ -35,13 +34,6 @@ class Binned(NamedTuple):
 
     codes: Any
     n_states: Array
-
-
-def check_binning(binning: Any, n_bins: Any, tau: Any) -> None:
-    """Raise an error for invalid parameters of :func:`discretise`."""
-    check_choice("binning", binning, BINNINGS)
-    check_number("n_bins", n_bins, minimum=2, strict=False, whole=True)
-    check_number("tau", tau, minimum=0, strict=False)
 
 
 def discretise(X: Any, binning: str = "width", *, n_bins: int = 10, tau: float = 1.0, labels: Array | None = None) -> Binned:
@@ -75,7 +67,6 @@ def discretise(X: Any, binning: str = "width", *, n_bins: int = 10, tau: float =
     >>> discretise(np.array([[0.0], [1.0], [9.0], [10.0]]), "quantile", n_bins=4).codes.ravel()
     array([0, 1, 2, 3], dtype=int32)
     """
-    check_binning(binning, n_bins, tau)
     columns = Columns(X)
     if binning == "mdlp":
         if labels is None:
@@ -345,55 +336,35 @@ def joint_entropies(binned: Binned, other: Array) -> Array:
     n_samples, n_features = binned.codes.shape
     log, spread = log_table(n_samples), np.empty(n_features)
     most = min(int(binned.n_states.max()) * n_other, _CELLS_PER_SAMPLE * n_samples)
-    sums = _CellLogs(other, n_other, log) if place.is_host else _CellLogsThere(other, n_other, place)
     for block in blocks(n_features, max(n_samples, most), is_host=place.is_host):
-        n_states = int(binned.n_states[block].max())
+        codes, n_states = binned.codes[:, block], int(binned.n_states[block].max())
         is_filled = n_states * n_other <= _CELLS_PER_SAMPLE * n_samples
-        spread[block] = (sums.by_counting if is_filled else sums.by_sorting)(binned.codes[:, block], n_states)
+        if not place.is_host:
+            spread[block] = _logs_there(codes, n_states, other, n_other, is_filled=is_filled and n_states <= _BINS_THERE)
+        elif is_filled:
+            spread[block] = log[_count_cells(codes.T, n_states, other, n_other)].sum(axis=1)
+        else:
+            spread[block] = _sum_over_runs(np.sort(codes.T * np.intp(n_other) + other, axis=1), log)
     return np.maximum(np.log2(n_samples) - spread / n_samples, 0.0)
 
 
-class _CellLogs:
-    """Sums of ``n log2(n)`` over the cells of the contingency tables of features with another variable."""
-
-    def __init__(self, other: Array, n_other: int, log: Array) -> None:
-        self.other, self.n_other, self.log = other, n_other, log
-
-    def by_counting(self, codes: Array, n_states: int) -> Array:
-        return self.log[_count_cells(codes.T, n_states, self.other, self.n_other)].sum(axis=1)
-
-    def by_sorting(self, codes: Array, n_states: int) -> Array:
-        return _sum_over_runs(np.sort(codes.T * np.intp(self.n_other) + self.other, axis=1), self.log)
-
-
-class _CellLogsThere:
-    """The same on a device, returned to the host."""
-
-    def __init__(self, other: Array, n_other: int, place: Place) -> None:
-        self.place, self.xp, self.n_other = place, place.xp, n_other
-        # Counts up to 2**24 are exact in float32.
-        dtype = np.float32 if len(other) < 1 << 24 else np.float64
-        self.other, self.one_hot = place.send(other), place.send(np.eye(n_other, dtype=dtype)[other])
-
-    def by_counting(self, codes: Any, n_states: int) -> Array:
-        if n_states > _BINS_THERE:
-            return self.by_sorting(codes, n_states)
-        return self._sum(_count_there(codes, n_states, self.one_hot), axis=(1, 2))
-
-    def by_sorting(self, codes: Any, n_states: int) -> Array:
-        xp = self.xp
-        cells = xp.sort(xp.astype(codes, xp.int64) * self.n_other + xp.astype(self.other, xp.int64)[:, None], axis=0)
+def _logs_there(codes: Any, n_states: int, other: Array, n_other: int, *, is_filled: bool) -> Array:
+    """Return the sums of ``n log2(n)`` over the cells of the contingency tables, on a device: by counting or by sorting."""
+    place, n_samples = Place(codes), len(other)
+    xp = place.xp
+    if is_filled:  # counts up to 2**24 are exact in float32
+        dtype = np.float32 if n_samples < 1 << 24 else np.float64
+        counts = _count_there(codes, n_states, place.send(np.eye(n_other, dtype=dtype)[other]))
+    else:
+        cells = xp.sort(xp.astype(codes, xp.int64) * n_other + xp.astype(place.send(other), xp.int64)[:, None], axis=0)
         is_new = cells[1:, :] != cells[:-1, :]
-        edge, positions = xp.ones_like(is_new[:1, :]), self.place.send(np.arange(cells.shape[0]))[:, None]
+        edge, positions = xp.ones_like(is_new[:1, :]), place.send(np.arange(n_samples))[:, None]
         begins, ends = xp.concat([edge, is_new], axis=0), xp.concat([is_new, edge], axis=0)
-        starts = _running_maximum(xp.where(begins, positions, xp.zeros_like(positions)))
-        lengths = positions - starts + 1
-        return self._sum(xp.where(ends, lengths, xp.zeros_like(lengths)), axis=0)
-
-    def _sum(self, counts: Any, axis: Any) -> Array:
-        counts = self.xp.astype(counts, self.xp.float64)
-        logs = self.xp.log2(self.xp.maximum(counts, self.xp.ones_like(counts)))
-        return self.place.fetch(self.xp.sum(counts * logs, axis=axis))
+        lengths = positions - _running_maximum(xp.where(begins, positions, xp.zeros_like(positions))) + 1
+        counts = xp.where(ends, lengths, xp.zeros_like(lengths)).T[:, :, None]
+    counts = xp.astype(counts, xp.float64)
+    logs = xp.log2(xp.maximum(counts, xp.ones_like(counts)))
+    return place.fetch(xp.sum(counts * logs, axis=(1, 2)))
 
 
 def _sum_over_runs(ordered: Array, log: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
@@ -12,15 +12,13 @@ from l20fs.methods._columns import as_columns
 from l20fs.objective.prox import squared_row_norms
 from l20fs.typing import Array
 
-Form = Literal["auto", "dual", "primal"]
 
-
-def weighted_ridge(X: Any, Y: Any, feature_weights: Any, sample_weights: Any, *, form: Form = "auto") -> Any:
+def weighted_ridge(X: Any, Y: Any, feature_weights: Any, sample_weights: Any) -> Any:
     r"""Solve a ridge regression with weighted features and samples.
 
     Minimises :math:`\sum_i \|x_i W - y_i\|^2 / s_i + \sum_j \|w_j\|^2 / p_j` for feature weights p and sample weights s by
-    :math:`W = P X' (X P X' + S)^{-1} Y` (dual, N x N) or the equivalent primal system (d x d). Neither form divides by p, so
-    a feature may have weight 0.
+    :math:`W = P X' (X P X' + S)^{-1} Y` (dual, N x N) or the equivalent primal system (d x d), whichever is smaller. Neither
+    form divides by p, so a feature may have weight 0.
 
     Parameters
     ----------
@@ -32,8 +30,6 @@ def weighted_ridge(X: Any, Y: Any, feature_weights: Any, sample_weights: Any, *,
         Non-negative weights p.
     sample_weights : array of shape (n_samples,)
         Positive weights s.
-    form : {"auto", "dual", "primal"}, default="auto"
-        System to solve; ``"auto"`` takes the smaller one.
 
     Returns
     -------
@@ -46,7 +42,7 @@ def weighted_ridge(X: Any, Y: Any, feature_weights: Any, sample_weights: Any, *,
     array([1., 4.])
     """
     columns = as_columns(X)
-    if form == "dual" or (form == "auto" and columns.shape[0] <= columns.shape[1]):
+    if columns.shape[0] <= columns.shape[1]:
         dual = solve_positive(columns.sample_products(feature_weights), sample_weights, Y)
         return feature_weights[:, None] * columns.pull(dual)
     root, shares = columns.xp.sqrt(feature_weights), 1.0 / sample_weights
@@ -91,6 +87,11 @@ def squared_spectral_norm(X: Array) -> float:
     gram = X @ X.T if X.shape[0] <= X.shape[1] else X.T @ X
     last = len(gram) - 1
     return float(eigh(gram, eigvals_only=True, subset_by_index=[last, last])[0])
+
+
+def row_norms(V: Any) -> Any:
+    """Return the Euclidean norm of every row, where it is."""
+    return namespace_of(V).sqrt(squared_row_norms(V))
 
 
 def smooth_row_norms(V: Any, epsilon: float) -> Any:

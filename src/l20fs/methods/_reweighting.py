@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from l20fs.estimators.scoring import Callback, Progress
 from l20fs.inputs.devices import namespace_of
 from l20fs.objective.prox import squared_row_norms
 
@@ -27,39 +26,18 @@ class Point(NamedTuple):
 
 
 def descend(
-    point: Point,
-    step: Callable[[Any, Point], Point],
-    *,
-    floor: Any,
-    max_iter: int,
-    tol: float,
-    accelerate: bool,
-    callback: Callback | None = None,
-) -> tuple[Point, list[float], float]:
-    """Repeat ``step(norms, point)`` until the relative decrease of the objective is at most ``tol``.
+    point: Point, step: Callable[[Any, Point], Point], *, floor: Any, accelerate: bool
+) -> Iterator[tuple[Point, float, float]]:
+    """Yield the points of ``step(norms, point)`` with their objectives and relative decreases, until these are rounding.
 
     Reweighting converges slowly once most rows are small: such a row shrinks by a factor near 1 per step. Nesterov's
     momentum on the logarithms of the norms raises that factor to a power. A step from ``point.norms`` never raises the
     objective, so it replaces an extrapolated step that does.
-
-    Returns
-    -------
-    point : Point
-        Last iterate.
-    objective : list of float
-        Objective after every iteration; the given ``point`` is the first.
-    change : float
-        Last relative decrease.
     """
     xp = namespace_of(point.norms)
-    objective: list[float] = []
     previous, inertia, change = point, 1.0, math.inf
     while True:
-        objective.append(point.objective)
-        if callback is not None:
-            callback(Progress(len(objective), point.objective))
-        if change <= tol or len(objective) == max_iter:
-            return point, objective, change
+        yield point, point.objective, change
         following = (1.0 + math.sqrt(1.0 + 4.0 * inertia * inertia)) / 2.0
         momentum = (inertia - 1.0) / following if accelerate else 0.0
         ahead = xp.maximum(point.norms * (point.norms / previous.norms) ** momentum, floor)
@@ -67,7 +45,7 @@ def descend(
         if momentum and trial.objective > point.objective:
             trial, following = step(point.norms, point), 1.0
         if trial.objective > point.objective:
-            return point, objective, 0.0  # converged up to rounding errors
+            return
         previous, point, inertia = point, trial, following
         change = (previous.objective - point.objective) / point.objective
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from l20fs.estimators.base import About
-from l20fs.estimators.scoring import Scored, ScoringSelector
-from l20fs.inputs.targets import Targets
+from l20fs.methods._method import About, Method, Scored, Targets
 
 
-class Baseline(ScoringSelector):
+@dataclass(eq=False, repr=False)
+class Baseline(Method):
     """Keep all features, as a reference for every selection.
 
     Parameters
@@ -36,12 +36,11 @@ class Baseline(ScoringSelector):
     array([ True,  True])
     """
 
-    about = About(reference="no selection", kind="none", cost="O(1)")
+    about = About("no selection", "none", "O(1)")
     takes_any_size = True
     needs_labels = False
 
-    def __init__(self, n_features_to_select: int | float = 1.0) -> None:
-        self.n_features_to_select = n_features_to_select
+    n_features_to_select: int | float = 1.0
 
     def _score_features(self, X: Any, targets: Targets) -> Scored:
         return Scored(scores=np.arange(X.shape[1], 0, -1, dtype=np.float64))

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import functools
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from l20fs.estimators.base import About
-from l20fs.estimators.scoring import Scored, ScoringSelector
-from l20fs.inputs.targets import Targets
-from l20fs.inputs.validation import check_number
-from l20fs.methods._discretise import check_binning, discretise, entropies, symmetrical_uncertainty
+from l20fs.methods._discretise import discretise, entropies, symmetrical_uncertainty
+from l20fs.methods._method import COUNT, About, Method, Scored, Targets, rules
 from l20fs.objective.prox import order_descending
 from l20fs.typing import Array, Size
 
@@ -21,7 +20,8 @@ from l20fs.typing import Array, Size
 _LEAST_GAIN = 1e-12
 
 
-class CFS(ScoringSelector):
+@dataclass(eq=False, repr=False)
+class CFS(Method):
     r"""Search for the subset of features with the largest correlation-based merit.
 
     .. math:: \mathrm{merit}(S) = \sum_{j \in S} SU(j, y) \Big/ \sqrt{|S| + 2 \sum_{i < j \in S} SU(i, j)}
@@ -73,32 +73,20 @@ class CFS(ScoringSelector):
 
     allows_none = True
     about = About(
-        reference="Hall, Correlation-based feature selection for machine learning (1999)",
-        kind="filter",
-        cost="O(k N d)",
+        "Hall, Correlation-based feature selection for machine learning (1999)",
+        "filter",
+        "O(k N d)",
     )
     takes_any_size = True
 
-    n_subset_: int
+    checks = rules(max_stale=COUNT)
 
-    def __init__(
-        self,
-        n_features_to_select: int | float | None = 20,
-        *,
-        binning: str = "mdlp",
-        n_bins: int = 10,
-        tau: float = 1.0,
-        max_stale: int = 5,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.binning = binning
-        self.n_bins = n_bins
-        self.tau = tau
-        self.max_stale = max_stale
-
-    def _check_parameters(self) -> None:
-        check_binning(self.binning, self.n_bins, self.tau)
-        check_number("max_stale", self.max_stale, minimum=1, strict=False, whole=True)
+    n_features_to_select: int | float | None = 20  # type: ignore[assignment]  # None is the best subset
+    _: KW_ONLY
+    binning: str = "mdlp"
+    n_bins: int = 10
+    tau: float = 1.0
+    max_stale: int = 5
 
     def _score_features(self, X: Array, targets: Targets) -> Scored:
         assert targets.codes is not None  # needs_labels
@@ -137,14 +125,6 @@ class Subset(NamedTuple):
         return float(merit_of(max(len(self.features), 1), self.relevance, self.redundancy))
 
 
-class Extensions(NamedTuple):
-    """Subset with its candidate features, best first, and the merit of each extended subset."""
-
-    subset: Subset
-    features: Array
-    merits: Array
-
-
 def merit_of(n: int, relevance: Any, redundancy: Any) -> Any:
     """Compute the merit of ``n`` features from their summed relevances and their summed pairwise redundancies.
 
@@ -168,23 +148,23 @@ def best_first(relevance: Array, redundancy_with: Callable[[int], Array], *, max
     subset: Subset | None = best
     n_stale = 0
     while subset is not None and n_stale < max_stale:
-        extensions = extend(subset, relevance)
-        frontier.add(extensions)
+        features, merits = extensions(subset, relevance)
+        frontier.add(subset, features, merits)
         n_stale += 1
-        if len(extensions.merits) and extensions.merits[0] > best.merit + _LEAST_GAIN:
-            best = add_feature(subset, int(extensions.features[0]), relevance, column_of)
+        if len(merits) and merits[0] > best.merit + _LEAST_GAIN:
+            best = add_feature(subset, int(features[0]), relevance, column_of)
             n_stale = 0
         following = frontier.pop()
         subset = None if following is None else add_feature(*following, relevance, column_of)
     return best
 
 
-def extend(subset: Subset, relevance: Array) -> Extensions:
-    """Return the extensions of a subset by each of the other features."""
+def extensions(subset: Subset, relevance: Array) -> tuple[Array, Array]:
+    """Return the other features, best first, and the merits of the subset extended by each of them."""
     merits = merit_of(len(subset.features) + 1, subset.relevance + relevance, subset.redundancy + subset.redundancy_with)
     merits[list(subset.features)] = -np.inf
     order = order_descending(merits)[: len(merits) - len(subset.features)]
-    return Extensions(subset, order, merits[order])
+    return order, merits[order]
 
 
 def add_feature(subset: Subset, feature: int, relevance: Array, column_of: Callable[[int], Array]) -> Subset:
@@ -201,27 +181,27 @@ class Frontier:
     """Priority queue of subsets to expand, each set of features at most once."""
 
     def __init__(self) -> None:
-        self._lists: list[Extensions] = []
-        self._heads: list[tuple[float, int, int]] = []
+        #: The best extension of each subset that is left: minus its merit, a number, the others, the subset.
+        self._heads: list[tuple[float, int, Iterator[tuple[float, int]], Subset, int]] = []
         self._seen: set[frozenset[int]] = set()
+        self._numbers = count()
 
-    def add(self, extensions: Extensions) -> None:
-        """Add a list of extensions; only its best remaining one is in the heap."""
-        self._lists.append(extensions)
-        self._push(len(self._lists) - 1, 0)
+    def add(self, subset: Subset, features: Array, merits: Array) -> None:
+        """Add the extensions of a subset, best first."""
+        self._push(next(self._numbers), zip(merits.tolist(), features.tolist(), strict=True), subset)
 
     def pop(self) -> tuple[Subset, int] | None:
         """Remove and return the subset and the feature to add with the largest merit; None if the queue is empty."""
         while self._heads:
-            _, number, place = heapq.heappop(self._heads)
-            self._push(number, place + 1)
-            subset, feature = self._lists[number].subset, int(self._lists[number].features[place])
+            _, number, others, subset, feature = heapq.heappop(self._heads)
+            self._push(number, others, subset)
             extended = frozenset((*subset.features, feature))
             if extended not in self._seen:
                 self._seen.add(extended)
                 return subset, feature
         return None
 
-    def _push(self, number: int, place: int) -> None:
-        if place < len(self._lists[number].merits):
-            heapq.heappush(self._heads, (-float(self._lists[number].merits[place]), number, place))
+    def _push(self, number: int, others: Iterator[tuple[float, int]], subset: Subset) -> None:
+        for merit, feature in others:
+            heapq.heappush(self._heads, (-merit, number, others, subset, feature))
+            return

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.special import chdtrc, gammaln
 
-from l20fs.estimators.base import About
-from l20fs.estimators.scoring import Scored, ScoringSelector
 from l20fs.inputs.devices import Place
-from l20fs.inputs.targets import Targets
-from l20fs.inputs.validation import check_choice
+from l20fs.inputs.validation import check_flag
 from l20fs.methods._columns import Columns
-from l20fs.methods._discretise import Binned, blocks, check_binning, contingency_tables, discretise
+from l20fs.methods._discretise import Binned, blocks, contingency_tables, discretise
+from l20fs.methods._method import About, Method, Scored, Targets, choice, rules
 from l20fs.typing import Array
 
 
-class ChiSquare(ScoringSelector):
+@dataclass(eq=False, repr=False, kw_only=True)
+class ChiSquare(Method):
     r"""Rank features by Pearson's test of independence between their bins and the classes.
 
     .. math:: \chi^2_j = \sum_{b, c} \frac{(O_{bc} - E_{bc})^2}{E_{bc}}, \quad
@@ -71,35 +71,20 @@ class ChiSquare(ScoringSelector):
     """
 
     about = About(
-        reference="Pearson (1900); Liu, Setiono, Chi2: feature selection and discretization of numeric attributes (1995)",
-        kind="filter",
-        cost="O(N d)",
+        "Pearson (1900); Liu, Setiono, Chi2: feature selection and discretization of numeric attributes (1995)",
+        "filter",
+        "O(N d)",
     )
     takes_any_size = True
     takes_device_arrays = True
 
-    def __init__(
-        self,
-        n_features_to_select: int | float = 20,
-        *,
-        counts: bool = False,
-        binning: str = "width",
-        n_bins: int = 10,
-        tau: float = 1.0,
-        rank_by: str = "auto",
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.counts = counts
-        self.binning = binning
-        self.n_bins = n_bins
-        self.tau = tau
-        self.rank_by = rank_by
+    checks = rules(counts=check_flag, rank_by=choice("auto", "statistic", "p_value"))
 
-    def _check_parameters(self) -> None:
-        if not isinstance(self.counts, bool | np.bool_):
-            raise ValueError(f"counts={self.counts!r} is not valid. Use True or False.")
-        check_binning(self.binning, self.n_bins, self.tau)
-        check_choice("rank_by", self.rank_by, ("auto", "statistic", "p_value"))
+    counts: bool = False
+    binning: str = "width"
+    n_bins: int = 10
+    tau: float = 1.0
+    rank_by: str = "auto"
 
     def _score_features(self, X: Any, targets: Targets) -> Scored:
         assert targets.codes is not None  # needs_labels

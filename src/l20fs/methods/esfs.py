@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from l20fs.design.moments import centred
-from l20fs.estimators.base import About
-from l20fs.estimators.scoring import Callback, Progress, Scored, SolvesForOneK, warn_not_converged
-from l20fs.inputs.targets import Targets
-from l20fs.inputs.validation import check_number
-from l20fs.methods._linalg import squared_spectral_norm
+from l20fs.methods._linalg import row_norms, squared_spectral_norm
+from l20fs.methods._method import POSITIVE, About, Callback, MethodForOneK, Scored, Targets, follow, rules
 from l20fs.methods.fisher import class_scatter
-from l20fs.objective.prox import keep_best_rows, order_descending, squared_row_norms
+from l20fs.objective.prox import keep_best_rows, order_descending
 from l20fs.typing import Array
 
 
-class ESFS(SolvesForOneK):
+@dataclass(eq=False, repr=False, kw_only=True)
+class ESFS(MethodForOneK):
     r"""Select k features by l2,0-constrained regression on labels coded for linear discriminant analysis.
 
     .. math:: \min_{W, b} \|X W + 1 b' - Y Q\|_F^2 \quad \text{subject to } \|W\|_{2,0} = k,
@@ -83,31 +81,17 @@ class ESFS(SolvesForOneK):
     """
 
     about = About(
-        reference="Pang, Nie, Han and Li, Efficient feature selection via l2,0-norm constrained sparse regression (2019); "
+        "Pang, Nie, Han and Li, Efficient feature selection via l2,0-norm constrained sparse regression (2019); "
         "reconstructed from its abstract",
-        kind="embedded",
-        cost="O(N d C) per iteration",
+        "embedded",
+        "O(N d C) per iteration",
     )
+    checks = rules(tol=POSITIVE)
 
-    def __init__(
-        self,
-        n_features_to_select: int | float = 20,
-        *,
-        max_iter: int = 1000,
-        tol: float = 1e-6,
-        sizes: Sequence[int] | None = None,
-        callback: Callback | None = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.max_iter = max_iter
-        self.tol = tol
-        self.sizes = sizes
-        self.callback = callback
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_number("max_iter", self.max_iter, minimum=1, strict=False, whole=True)
-        check_number("tol", self.tol, minimum=0)
+    max_iter: int = 1000
+    tol: float = 1e-6
+    sizes: Sequence[int] | None = None
+    callback: Callback | None = None
 
     def _solve_for(self, k: int, X: Array, targets: Targets) -> Scored:
         between, total = class_scatter(X, targets)
@@ -116,35 +100,19 @@ class ESFS(SolvesForOneK):
         by_ratio = order_descending(ratios)
         first = np.sort(by_ratio[:k])
         deviations, coded = centred(X), code_labels(targets.Y)
-        last, objective = self._descend(deviations, coded, separable_start(deviations, coded, total, first), k)
+        W = np.zeros((X.shape[1], coded.shape[1]))
+        W[first] = deviations[:, first].T @ coded / total[first, None]  # the regression on each feature alone
+        W, objective = follow(self, projected_gradient(deviations, coded, W, k))
         # Descent lowers the loss of W as a whole; what counts is how well its features do once refitted.
-        best = min((refit(deviations, coded, support) for support in (first, last)), key=lambda refitted: refitted.loss)
-        norms = np.sqrt(squared_row_norms(best.weights))
+        supports = first, np.flatnonzero(W.any(axis=1))
+        best = min((refit(deviations, coded, support) for support in supports), key=lambda refitted: refitted.loss)
+        norms = row_norms(best.weights)
         order = np.concatenate([best.support[order_descending(norms)], by_ratio[~np.isin(by_ratio, best.support)]])
         scores = ratios.copy()
         scores[best.support] = 1.0 + norms / max(norms.max(), np.finfo(np.float64).tiny)
         coef = np.zeros((coded.shape[1], X.shape[1]))
         coef[:, best.support] = best.weights.T
         return Scored(scores, order, coef, objective, loss=best.loss)
-
-    def _descend(self, X: Array, Y: Array, W: Array, k: int) -> tuple[Array, list[float]]:
-        """Return the support of the best point of descent from W, and the loss after every step."""
-        best = W
-        before = least = squared_loss(X, Y, W)
-        objective: list[float] = []
-        for moved, loss in islice(projected_gradient(X, Y, W, k), self.max_iter):
-            objective.append(loss)
-            if self.callback is not None:
-                self.callback(Progress(len(objective), loss))
-            if loss < least:
-                best, least = moved, loss
-            change = (before - loss) / before if before > 0 else 0.0
-            if change < self.tol:
-                break
-            before = loss
-        else:
-            warn_not_converged(self, change, self.tol, self.max_iter)
-        return np.flatnonzero(best.any(axis=1)), objective
 
 
 class Refitted(NamedTuple):
@@ -168,35 +136,29 @@ def code_labels(Y: Array) -> Array:
     return coded - coded.mean(axis=0)
 
 
-def separable_start(X: Array, Y: Array, total: Array, support: Array) -> Array:
-    """Return the regression on each feature of ``support`` alone; ``total`` is the squared norm of every feature."""
-    W = np.zeros((X.shape[1], Y.shape[1]))
-    W[support] = X[:, support].T @ Y / total[support, None]
-    return W
-
-
-def projected_gradient(X: Array, Y: Array, W: Array, k: int) -> Iterator[tuple[Array, float]]:
-    """Yield W and its loss after every step of projected gradient descent on the matrices with k non-zero rows.
+def projected_gradient(X: Array, Y: Array, W: Array, k: int) -> Iterator[tuple[Array, float, float]]:
+    """Yield the best W so far, the loss and its decrease after every step of descent on the matrices with k non-zero rows.
 
     The step is 1 / L for an L just above the Lipschitz constant of the gradient, so the loss never rises.
     """
     lipschitz = 1.01 * squared_spectral_norm(X)
     residual = fitted(X, W) - Y
+    best, before = W, float(np.sum(residual**2))
+    least = before
     while True:
         W = keep_best_rows(W - X.T @ residual / lipschitz, k)
         residual = fitted(X, W) - Y
-        yield W, float(np.sum(residual**2))
+        loss = float(np.sum(residual**2))
+        if loss < least:
+            best, least = W, loss
+        yield best, loss, (before - loss) / before if before > 0 else 0.0
+        before = loss
 
 
 def fitted(X: Array, W: Array) -> Array:
     """Return ``X W`` from the non-zero rows of W."""
     rows = W.any(axis=1)
     return X[:, rows] @ W[rows]
-
-
-def squared_loss(X: Array, Y: Array, W: Array) -> float:
-    """Return ``||XW - Y||^2``."""
-    return float(np.sum((fitted(X, W) - Y) ** 2))
 
 
 def refit(X: Array, Y: Array, support: Array) -> Refitted:

@@ -6,14 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from l20fs.estimators.base import About
-from l20fs.estimators.scoring import Scored, ScoringSelector
-from l20fs.inputs.targets import Targets
 from l20fs.methods._columns import Columns, squared_column_norms
+from l20fs.methods._method import About, Method, Scored, Targets
 from l20fs.typing import Array
 
 
-class FisherScore(ScoringSelector):
+class FisherScore(Method):
     r"""Rank features by the ratio of between-class to within-class scatter.
 
     .. math:: F_j = \frac{\sum_c n_c (m_{cj} - m_j)^2}{\sum_c \sum_{i \in c} (x_{ij} - m_{cj})^2}
@@ -49,14 +47,11 @@ class FisherScore(ScoringSelector):
     """
 
     about = About(
-        reference="Fisher, The use of multiple measurements in taxonomic problems (1936)",
-        kind="filter",
-        cost="O(N d)",
+        "Fisher, The use of multiple measurements in taxonomic problems (1936)",
+        "filter",
+        "O(N d)",
     )
     takes_device_arrays = True
-
-    def __init__(self, n_features_to_select: int | float = 20) -> None:
-        self.n_features_to_select = n_features_to_select
 
     def _score_features(self, X: Any, targets: Targets) -> Scored:
         between, total = class_scatter(X, targets)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from l20fs.estimators.base import About
-from l20fs.estimators.scoring import Scored, ScoringSelector
-from l20fs.inputs.targets import Targets
-from l20fs.inputs.validation import check_choice
-from l20fs.methods._discretise import check_binning, discretise, entropies, mutual_information, symmetrical_uncertainty
+from l20fs.methods._discretise import discretise, entropies, mutual_information, symmetrical_uncertainty
+from l20fs.methods._method import About, Method, Scored, Targets, choice, rules
 from l20fs.typing import Array
 
 CRITERIA = ("gain", "ratio", "su")
 
 
-class InformationGain(ScoringSelector):
+@dataclass(eq=False, repr=False, kw_only=True)
+class InformationGain(Method):
     r"""Rank features by their mutual information with the class, in bits.
 
     .. math:: IG_j = H(y) - H(y \mid b_j) = I(b_j; y)
@@ -60,27 +60,15 @@ class InformationGain(ScoringSelector):
     array([1.        , 0.31127812])
     """
 
-    about = About(reference="Quinlan, Induction of decision trees (1986)", kind="filter", cost="O(N d log N)")
+    about = About("Quinlan, Induction of decision trees (1986)", "filter", "O(N d log N)")
     takes_any_size = True
 
-    def __init__(
-        self,
-        n_features_to_select: int | float = 20,
-        *,
-        criterion: str = "gain",
-        binning: str = "mdlp",
-        n_bins: int = 10,
-        tau: float = 1.0,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.criterion = criterion
-        self.binning = binning
-        self.n_bins = n_bins
-        self.tau = tau
+    checks = rules(criterion=choice(*CRITERIA))
 
-    def _check_parameters(self) -> None:
-        check_choice("criterion", self.criterion, CRITERIA)
-        check_binning(self.binning, self.n_bins, self.tau)
+    criterion: str = "gain"
+    binning: str = "mdlp"
+    n_bins: int = 10
+    tau: float = 1.0
 
     def _score_features(self, X: Array, targets: Targets) -> Scored:
         assert targets.codes is not None  # needs_labels

@@ -5,55 +5,42 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator
-from typing import Any, Literal, NamedTuple, get_args
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lasso_path
 
-from l20fs.estimators.base import About
-from l20fs.estimators.scoring import Callback, Progress, Scored, ScoringSelector, warn_not_converged
-from l20fs.inputs.devices import namespace_of
-from l20fs.inputs.targets import Targets
-from l20fs.inputs.validation import check_choice, check_number
 from l20fs.methods._columns import Columns, as_columns
-from l20fs.objective.prox import squared_row_norms
+from l20fs.methods._linalg import row_norms
+from l20fs.methods._method import POSITIVE, About, Callback, Method, Scored, Targets, choice, number, rules, tell, warn_above
 from l20fs.typing import Array, Task
 
 #: The most penalties of a path.
 MOST_ALPHAS = 10**5
 
 
-class PathSelector(ScoringSelector):
+@dataclass(eq=False, repr=False, kw_only=True)
+class PathSelector(Method):
     """Base of the methods that follow a path of decreasing penalties from the entry of the first feature."""
 
-    def __init__(
-        self,
-        n_features_to_select: int | float = 20,
-        *,
-        alpha: float = 0.1,
-        n_alphas: int = 50,
-        ranking: Literal["entry", "norm"] = "entry",
-        max_iter: int = 10000,
-        tol: float = 1e-6,
-        callback: Callback | None = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.alpha = alpha
-        self.n_alphas = n_alphas
-        self.ranking = ranking
-        self.max_iter = max_iter
-        self.tol = tol
-        self.callback = callback
+    checks = rules(
+        alpha=number(strict=True, below=1.0),
+        n_alphas=number(2, most=MOST_ALPHAS, whole=True),
+        ranking=choice("entry", "norm"),
+        tol=POSITIVE,
+    )
 
-    def _check_parameters(self) -> None:
-        check_number("alpha", self.alpha, minimum=0.0, below=1.0)
-        check_number("n_alphas", self.n_alphas, minimum=2, strict=False, most=MOST_ALPHAS, whole=True)
-        check_choice("ranking", self.ranking, ("entry", "norm"))
-        check_number("max_iter", self.max_iter, minimum=1, strict=False, whole=True)
-        check_number("tol", self.tol, minimum=0.0)
+    alpha: float = 0.1
+    n_alphas: int = 50
+    ranking: Literal["entry", "norm"] = "entry"
+    max_iter: int = 10000
+    tol: float = 1e-6
+    callback: Callback | None = None
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class L21(PathSelector):
     r"""Select features by least squares with the convex row penalty.
 
@@ -80,10 +67,10 @@ class L21(PathSelector):
         Maximum number of sweeps of coordinate descent per penalty.
     tol : float, default=1e-6
         Tolerance of the duality gap at each penalty, relative to the objective of W = 0.
-    task : {"auto", "classification", "regression"}, default="auto"
-        Whether y holds labels or numbers; ``"auto"`` takes whole numbers in one column for labels.
     callback : callable or None, default=None
         Called with a :class:`~l20fs.estimators.scoring.Progress` after each penalty.
+    task : {"auto", "classification", "regression"}, default="auto"
+        Whether y holds labels or numbers; ``"auto"`` takes whole numbers in one column for labels.
 
     Attributes
     ----------
@@ -122,42 +109,14 @@ class L21(PathSelector):
     """
 
     about = About(
-        reference="Obozinski, Taskar and Jordan, Joint covariate selection and joint subspace selection (2010)",
-        kind="embedded",
-        cost="O(N d C) per penalty and check",
+        "Obozinski, Taskar and Jordan, Joint covariate selection and joint subspace selection (2010)",
+        "embedded",
+        "O(N d C) per penalty and check",
     )
     needs_labels = False
     takes_device_arrays = True
 
-    alphas_: Array
-    gap_: float
-
-    def __init__(
-        self,
-        n_features_to_select: int | float = 20,
-        *,
-        alpha: float = 0.1,
-        n_alphas: int = 50,
-        ranking: Literal["entry", "norm"] = "entry",
-        max_iter: int = 10000,
-        tol: float = 1e-6,
-        task: Task = "auto",
-        callback: Callback | None = None,
-    ) -> None:
-        super().__init__(
-            n_features_to_select,
-            alpha=alpha,
-            n_alphas=n_alphas,
-            ranking=ranking,
-            max_iter=max_iter,
-            tol=tol,
-            callback=callback,
-        )
-        self.task = task
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_choice("task", self.task, get_args(Task))
+    task: Task = "auto"
 
     def _score_features(self, X: Any, targets: Targets) -> Scored:
         columns, Y = Columns(X).centred(), targets.Y - targets.Y.mean(axis=0)
@@ -168,10 +127,8 @@ class L21(PathSelector):
         for solution in solve_path(columns, Y, self.alphas_, tol=self.tol, max_iter=self.max_iter):
             values.append(solution.objective)
             self.gap_ = max(self.gap_, solution.gap)
-            if self.callback is not None:
-                self.callback(Progress(len(values), solution.objective))
-        if self.gap_ > self.tol:
-            warn_not_converged(self, self.gap_, self.tol, self.max_iter)
+            tell(self, values)
+        warn_above(self, self.gap_)
         scores = entry_scores(solution, lam_max) if self.ranking == "entry" else norm_scores(solution)
         return Scored(scores=scores, coef=solution.W.T, objective=values)
 
@@ -299,8 +256,3 @@ def norm_scores(solution: Solution) -> Array:
     """Return the row norms; for a zero row, minus the fraction of the penalty that it lacks to enter."""
     reached = np.minimum(2.0 * solution.pulls / (solution.lam or 1.0), 1.0)
     return np.where(solution.W.any(axis=1), row_norms(solution.W), reached - 1.0)
-
-
-def row_norms(V: Any) -> Any:
-    """Return the Euclidean norm of every row of ``V``, where it is."""
-    return namespace_of(V).sqrt(squared_row_norms(V))

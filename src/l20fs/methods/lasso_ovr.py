@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from l20fs.design.moments import centred
-from l20fs.estimators.base import About
-from l20fs.estimators.scoring import Progress, Scored, warn_not_converged
-from l20fs.inputs.targets import Targets
+from l20fs.methods._method import About, Scored, Targets, tell, warn_above
 from l20fs.methods.l21 import PathSelector, Solution, entry_scores, norm_scores, solve_path
 from l20fs.typing import Array
 
@@ -78,13 +76,10 @@ class LassoOVR(PathSelector):
     """
 
     about = About(
-        reference="Tibshirani, Regression shrinkage and selection via the lasso (1996), one versus rest",
-        kind="embedded",
-        cost="O(N d) per class, penalty and check",
+        "Tibshirani, Regression shrinkage and selection via the lasso (1996), one versus rest",
+        "embedded",
+        "O(N d) per class, penalty and check",
     )
-
-    alpha_: Array
-    gap_: float
 
     def _score_features(self, X: Array, targets: Targets) -> Scored:
         X, Y = np.asfortranarray(centred(X)), targets.Y - targets.Y.mean(axis=0)
@@ -102,10 +97,8 @@ class LassoOVR(PathSelector):
         for stage in zip(*paths, strict=True):
             objective.append(sum(lasso.objective for lasso in stage) / twice)
             self.gap_ = max(self.gap_, *(lasso.gap for lasso in stage))
-            if self.callback is not None:
-                self.callback(Progress(len(objective), objective[-1]))
-        if self.gap_ > self.tol:
-            warn_not_converged(self, self.gap_, self.tol, self.max_iter)
+            tell(self, objective)
+        warn_above(self, self.gap_)
         scores = earliest_entry(stage, twice * first) if self.ranking == "entry" else joint_norms(stage)
         return Scored(scores=scores, coef=np.hstack([lasso.W for lasso in stage]).T, objective=objective)
 

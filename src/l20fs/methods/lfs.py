@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
 
 from l20fs.design.moments import centred
-from l20fs.estimators.base import About
-from l20fs.estimators.scoring import Callback, Progress, Scored, ScoringSelector, warn_not_converged
-from l20fs.inputs.targets import Targets
-from l20fs.inputs.validation import check_number
-from l20fs.methods._linalg import Form, smooth_row_norms, solve_positive
-from l20fs.objective.prox import squared_row_norms
+from l20fs.methods._linalg import row_norms, smooth_row_norms, solve_positive
+from l20fs.methods._method import POSITIVE, About, Callback, Method, Scored, Targets, follow, rules
 from l20fs.typing import Array
 
 
-class LFS(ScoringSelector):
+@dataclass(eq=False, repr=False, kw_only=True)
+class LFS(Method):
     r"""Rank features by their weights in a linear discriminant analysis with an l2,1 penalty.
 
     .. math:: \min_W \mathrm{tr}(W' S_w W) + \lambda \|W\|_{2,1} \quad \text{subject to } W' S_b W = I
@@ -74,50 +73,32 @@ class LFS(ScoringSelector):
     """
 
     about = About(
-        reference="Zhang, Yu, Wan and Zeng, l2,1 norm regularized Fisher criterion for optimal feature selection (2015); "
+        "Zhang, Yu, Wan and Zeng, l2,1 norm regularized Fisher criterion for optimal feature selection (2015); "
         "reconstructed from its abstract",
-        kind="embedded",
-        cost="O(N^2 d) per iteration",
+        "embedded",
+        "O(N^2 d) per iteration",
     )
+    checks = rules(penalty=POSITIVE, tol=POSITIVE)
 
-    def __init__(
-        self,
-        n_features_to_select: int | float = 20,
-        *,
-        penalty: float = 1.0,
-        max_iter: int = 50,
-        tol: float = 1e-6,
-        callback: Callback | None = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.penalty = penalty
-        self.max_iter = max_iter
-        self.tol = tol
-        self.callback = callback
-
-    def _check_parameters(self) -> None:
-        check_number("penalty", self.penalty, minimum=0)
-        check_number("max_iter", self.max_iter, minimum=1, strict=False, whole=True)
-        check_number("tol", self.tol, minimum=0)
+    penalty: float = 1.0
+    max_iter: int = 50
+    tol: float = 1e-6
+    callback: Callback | None = None
 
     def _score_features(self, X: Array, targets: Targets) -> Scored:
-        scatter = Scatter.of(X, targets)
+        W, objective = follow(self, self._steps(Scatter.of(X, targets)))
+        return Scored(row_norms(W), coef=W.T, objective=objective)
+
+    def _steps(self, scatter: Scatter) -> Iterator[tuple[Array, float, float]]:
+        """Yield W, the objective and its relative decrease after every eigenproblem."""
         W = scatter.directions(scatter.start_variances(self.penalty))
-        epsilon = 1e-8 * float(np.sqrt(squared_row_norms(W)).mean())
+        epsilon = 1e-8 * float(row_norms(W).mean())
         before = scatter.objective(W, self.penalty, epsilon)
-        objective: list[float] = []
-        for n_iter in range(1, self.max_iter + 1):
+        while True:
             W = scatter.directions(2.0 * smooth_row_norms(W, epsilon) / self.penalty)
-            objective.append(scatter.objective(W, self.penalty, epsilon))
-            if self.callback is not None:
-                self.callback(Progress(n_iter, objective[-1]))
-            change = (before - objective[-1]) / before
-            if change < self.tol:
-                break
-            before = objective[-1]
-        else:
-            warn_not_converged(self, change, self.tol, self.max_iter)
-        return Scored(np.sqrt(squared_row_norms(W)), coef=W.T, objective=objective)
+            objective = scatter.objective(W, self.penalty, epsilon)
+            yield W, objective, (before - objective) / before
+            before = objective
 
 
 class Scatter(NamedTuple):
@@ -154,27 +135,27 @@ class Scatter(NamedTuple):
         total = np.sum(self.within**2) + np.sum(self.between**2)
         return np.full(n_features, 1.0 / (penalty * np.sqrt(total / n_features)))
 
-    def directions(self, variances: Array, *, form: Form = "auto") -> Array:
+    def directions(self, variances: Array) -> Array:
         r"""Return the W with :math:`W'S_bW = I` that minimises :math:`\mathrm{tr}\,W'(S_w + \Delta^{-1})W`.
 
         There is no division by ``variances``, the diagonal of Delta. With :math:`K = (S_w + \Delta^{-1})^{-1} B` and
         :math:`B'K = U \Theta U'`, W is :math:`K U \Theta^{-1}` for the largest values of Theta.
         """
-        pulled = self._solve(variances, form)
+        pulled = self._solve(variances)
         inner = self.between.T @ pulled
         theta, U = eigh((inner + inner.T) / 2)
         theta, U = theta[-self.n_directions :], U[:, -self.n_directions :]
         return pulled @ (U / theta)
 
-    def _solve(self, variances: Array, form: Form) -> Array:
-        """Return ``(S_w + diag(1 / variances))^-1 B``, from a system of n_samples (dual) or n_features (primal)."""
+    def _solve(self, variances: Array) -> Array:
+        """Return ``(S_w + diag(1 / variances))^-1 B``, from a system of n_samples or n_features, whichever are fewer."""
         root = np.sqrt(variances)[:, None]
         within, between = self.within * root.T, self.between * root
         n_samples, n_features = within.shape
-        if form == "dual" or (form == "auto" and n_samples <= n_features):
-            inner = solve_positive(within @ within.T, np.ones(n_samples), within @ between)
-            return root * (between - within.T @ inner)
-        return root * solve_positive(within.T @ within, np.ones(n_features), between)
+        if n_samples > n_features:
+            return root * solve_positive(within.T @ within, np.ones(n_features), between)
+        inner = solve_positive(within @ within.T, np.ones(n_samples), within @ between)
+        return root * (between - within.T @ inner)
 
     def objective(self, W: Array, penalty: float, epsilon: float) -> float:
         """Return ``tr(W' S_w W)`` plus the penalty times the sum of the smoothed row norms."""

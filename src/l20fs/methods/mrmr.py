@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from l20fs.estimators.base import About
-from l20fs.estimators.scoring import Scored, ScoringSelector
 from l20fs.inputs.devices import as_numpy
-from l20fs.inputs.targets import Targets
-from l20fs.inputs.validation import check_choice, check_number
 from l20fs.methods._columns import Columns
-from l20fs.methods._discretise import check_binning, discretise, entropies, mutual_information
+from l20fs.methods._discretise import discretise, entropies, mutual_information
+from l20fs.methods._method import About, Method, Scored, Targets, choice, rules
 from l20fs.methods.fisher import class_scatter
 from l20fs.objective.prox import order_descending
 from l20fs.typing import Array
@@ -29,7 +27,8 @@ _COPY = 1.0 - 1e-12
 _LARGEST_F = 1e150
 
 
-class MRMR(ScoringSelector):
+@dataclass(eq=False, repr=False, kw_only=True)
+class MRMR(Method):
     r"""Select features greedily by maximum relevance and minimum redundancy.
 
     The first feature has the largest relevance; every further one maximises
@@ -89,36 +88,21 @@ class MRMR(ScoringSelector):
     """
 
     about = About(
-        reference="Peng, Long, Ding, Feature selection based on mutual information: criteria of max-dependency, "
+        "Peng, Long, Ding, Feature selection based on mutual information: criteria of max-dependency, "
         "max-relevance, and min-redundancy (TPAMI 2005)",
-        kind="filter",
-        cost="O(k N d)",
+        "filter",
+        "O(k N d)",
     )
     takes_any_size = True
     takes_device_arrays = True
 
-    def __init__(
-        self,
-        n_features_to_select: int | float = 20,
-        *,
-        variant: str = "mid",
-        binning: str = "width",
-        n_bins: int = 10,
-        tau: float = 1.0,
-        max_features: int | None = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.variant = variant
-        self.binning = binning
-        self.n_bins = n_bins
-        self.tau = tau
-        self.max_features = max_features
+    checks = rules(variant=choice(*VARIANTS))
 
-    def _check_parameters(self) -> None:
-        check_choice("variant", self.variant, VARIANTS)
-        check_binning(self.binning, self.n_bins, self.tau)
-        if self.max_features is not None:
-            check_number("max_features", self.max_features, minimum=1, strict=False, whole=True)
+    variant: str = "mid"
+    binning: str = "width"
+    n_bins: int = 10
+    tau: float = 1.0
+    max_features: int | None = None
 
     def _score_features(self, X: Any, targets: Targets) -> Scored:
         n_features = X.shape[1]
@@ -128,22 +112,16 @@ class MRMR(ScoringSelector):
             relevance, redundancy = information_terms(X, targets.codes, self.binning, self.n_bins, self.tau)
         else:
             relevance, redundancy = correlation_terms(X, targets)
-        found = greedy_order(relevance, redundancy, CRITERIA[self.variant], min(n_steps, n_features))
-        self.step_scores_ = found.step_scores
-        return Scored(scores=np.arange(n_features, 0, -1.0)[np.argsort(found.order)], order=found.order)
-
-
-class GreedyOrder(NamedTuple):
-    """Greedy order of all features, and the criterion of those that were selected greedily."""
-
-    order: Array
-    step_scores: Array
+        order, self.step_scores_ = greedy_order(relevance, redundancy, CRITERIA[self.variant], min(n_steps, n_features))
+        return Scored(scores=np.arange(n_features, 0, -1.0)[np.argsort(order)], order=order)
 
 
 def greedy_order(
     relevance: Array, redundancy_with: Callable[[int], Array], criterion: Callable[[Array, Array], Array], n_steps: int
-) -> GreedyOrder:
+) -> tuple[Array, Array]:
     """Select ``n_steps`` features greedily; the others follow in the order of the last criterion.
+
+    Return the order of all features, and the criterion of those that were selected.
 
     ``redundancy_with(s)`` returns the redundancy of all features with feature s, ``criterion(relevance, mean_redundancy)``
     the value to maximise. A running sum of redundancies is kept, so that a step costs one call.
@@ -164,7 +142,7 @@ def greedy_order(
         step_scores.append(float(value[best]))
     rest = np.flatnonzero(is_left)
     order = np.concatenate([np.array(taken, dtype=np.intp), rest[order_descending(value[rest])]])
-    return GreedyOrder(order, np.array(step_scores))
+    return order, np.array(step_scores)
 
 
 def first_largest(values: Array) -> int:

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from itertools import islice
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from l20fs.design.moments import centred
-from l20fs.estimators.base import About
-from l20fs.estimators.scoring import Callback, Progress, Scored, ScoringSelector, warn_not_converged
-from l20fs.inputs.targets import Targets
-from l20fs.inputs.validation import check_number
-from l20fs.methods._linalg import squared_spectral_norm
-from l20fs.objective.prox import shrink_rows, squared_row_norms
+from l20fs.methods._linalg import row_norms, squared_spectral_norm
+from l20fs.methods._method import POSITIVE, About, Callback, Method, Scored, Targets, follow, number, rules
+from l20fs.objective.prox import shrink_rows
 from l20fs.typing import Array
 
 #: Relative rounding error of the objective. A smaller rise does not restart the momentum.
 ROUNDING = 1e-14
 
 
-class NonnegativeL21(ScoringSelector):
+@dataclass(eq=False, repr=False, kw_only=True)
+class NonnegativeL21(Method):
     r"""Select features by least squares with the l2,1 penalty and non-negative weights.
 
     .. math:: \min_{W \ge 0,\, b} \tfrac12 \|X W + 1 b' - Y\|_F^2 + \lambda \|W\|_{2,1}, \qquad
@@ -84,48 +82,22 @@ class NonnegativeL21(ScoringSelector):
     """
 
     about = About(
-        reference="after Yan et al. (2016), reconstructed from one sentence in Sun and Yu (2020)",
-        kind="embedded",
-        cost="O(N d C) per iteration",
+        "after Yan et al. (2016), reconstructed from one sentence in Sun and Yu (2020)", "embedded", "O(N d C) per iteration"
     )
+    checks = rules(alpha=number(strict=True, below=1.0), tol=POSITIVE)
 
-    alpha_: float
-    gap_: float
-
-    def __init__(
-        self,
-        n_features_to_select: int | float = 20,
-        *,
-        alpha: float = 0.1,
-        max_iter: int = 10000,
-        tol: float = 1e-6,
-        callback: Callback | None = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.alpha = alpha
-        self.max_iter = max_iter
-        self.tol = tol
-        self.callback = callback
-
-    def _check_parameters(self) -> None:
-        check_number("alpha", self.alpha, minimum=0.0, below=1.0)
-        check_number("max_iter", self.max_iter, minimum=1, strict=False, whole=True)
-        check_number("tol", self.tol, minimum=0.0)
+    alpha: float = 0.1
+    max_iter: int = 10000
+    tol: float = 1e-6
+    callback: Callback | None = None
 
     def _score_features(self, X: Array, targets: Targets) -> Scored:
         X, Y = centred(X), targets.Y - targets.Y.mean(axis=0)
         self.alpha_ = self.alpha * largest_penalty(X, Y)
         empty = float(np.sum(Y * Y)) / 2.0
-        objective: list[float] = []
-        for step in islice(descend(X, Y, self.alpha_), self.max_iter):
-            objective.append(step.objective)
-            if self.callback is not None:
-                self.callback(Progress(len(objective), step.objective))
-            self.gap_ = duality_gap(Y, step, self.alpha_) / empty
-            if self.gap_ <= self.tol:
-                break
-        else:
-            warn_not_converged(self, self.gap_, self.tol, self.max_iter)
+        steps = ((step, step.objective, duality_gap(Y, step, self.alpha_) / empty) for step in descend(X, Y, self.alpha_))
+        step, objective = follow(self, steps)
+        self.gap_ = duality_gap(Y, step, self.alpha_) / empty
         return Scored(scores=row_scores(step, self.alpha_), coef=step.W.T, objective=objective)
 
 
@@ -145,7 +117,7 @@ def largest_penalty(X: Array, Y: Array) -> float:
 
 def pulls(products: Array) -> Array:
     """Return the norm of the positive part of every row of ``X' R``; a zero row enters where it exceeds the penalty."""
-    return np.sqrt(squared_row_norms(np.maximum(products, 0.0)))
+    return np.asarray(row_norms(np.maximum(products, 0.0)))
 
 
 def prox(V: Array, amount: float) -> Array:
@@ -185,7 +157,7 @@ def take_stock(X: Array, Y: Array, W: Array, lam: float) -> Step:
     """Compute the residual, its products with the features and the objective at ``W``."""
     rows = np.flatnonzero(W.any(axis=1))
     residual = Y - X[:, rows] @ W[rows]
-    value = float(np.sum(residual * residual)) / 2.0 + lam * float(np.sqrt(squared_row_norms(W[rows])).sum())
+    value = float(np.sum(residual * residual)) / 2.0 + lam * float(row_norms(W[rows]).sum())
     return Step(W, residual, X.T @ residual, value)
 
 
@@ -202,4 +174,4 @@ def duality_gap(Y: Array, step: Step, lam: float) -> float:
 def row_scores(step: Step, lam: float) -> Array:
     """Return the row norms; for a zero row, minus the fraction of the penalty that it lacks to enter."""
     reached = np.minimum(pulls(step.products) / (lam or 1.0), 1.0)
-    return np.where(step.W.any(axis=1), np.sqrt(squared_row_norms(step.W)), reached - 1.0)
+    return np.where(step.W.any(axis=1), row_norms(step.W), reached - 1.0)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
 import scipy.sparse as sp
 
-from l20fs.estimators.base import About
-from l20fs.estimators.scoring import Scored, ScoringSelector
-from l20fs.inputs.targets import Targets
-from l20fs.inputs.validation import check_choice, check_number
 from l20fs.methods._columns import Columns, squared_column_norms
+from l20fs.methods._method import About, Method, Scored, Targets, choice, rules
 from l20fs.methods._neighbours import distances_by_row, mean_differences, nearest, observed, weighted_differences
 from l20fs.typing import Array, Task
 
@@ -21,7 +19,8 @@ Variant = Literal["relieff", "nearest", "feast"]
 Search = Callable[[Array, Array], tuple[Array, Array]]
 
 
-class ReliefF(ScoringSelector):
+@dataclass(eq=False, repr=False, kw_only=True)
+class ReliefF(Method):
     r"""Rank features by their differences to near misses less their differences to near hits.
 
     With every feature scaled to the range 0 to 1, Manhattan distances, the k nearest neighbours :math:`M_{ic}` of sample i
@@ -90,27 +89,20 @@ class ReliefF(ScoringSelector):
     """
 
     about = About(
-        reference="Kononenko, Estimating attributes: analysis and extensions of RELIEF (1994); "
+        "Kononenko, Estimating attributes: analysis and extensions of RELIEF (1994); "
         "Kira and Rendell, A practical approach to feature selection (1992); "
         "Robnik-Sikonja and Kononenko, Theoretical and empirical analysis of ReliefF and RReliefF (2003)",
-        kind="filter",
-        cost="O(N^2 d)",
+        "filter",
+        "O(N^2 d)",
     )
     takes_any_size = True
     takes_device_arrays = True
 
-    def __init__(
-        self,
-        n_features_to_select: int | float = 20,
-        *,
-        variant: Variant = "relieff",
-        n_neighbors: int = 10,
-        task: Task = "auto",
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.variant = variant
-        self.n_neighbors = n_neighbors
-        self.task = task
+    checks = rules(variant=choice(*get_args(Variant)))
+
+    variant: Variant = "relieff"
+    n_neighbors: int = 10
+    task: Task = "auto"
 
     @property
     def takes_numbers(self) -> bool:  # type: ignore[override]
@@ -121,11 +113,6 @@ class ReliefF(ScoringSelector):
     def takes_missing(self) -> bool:  # type: ignore[override]
         """Whether X may have missing values: not for the variants of Relief, whose distances need all values."""
         return self.variant == "relieff"
-
-    def _check_parameters(self) -> None:
-        check_choice("variant", self.variant, get_args(Variant))
-        check_choice("task", self.task, get_args(Task))
-        check_number("n_neighbors", self.n_neighbors, minimum=1, strict=False, whole=True)
 
     def _score_features(self, X: Any, targets: Targets) -> Scored:
         if targets.codes is None:

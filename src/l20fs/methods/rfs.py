@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, get_args
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
-from l20fs.estimators.base import About
-from l20fs.estimators.scoring import Callback, Scored, ScoringSelector, warn_not_converged
-from l20fs.inputs.targets import Targets
-from l20fs.inputs.validation import check_choice, check_number
 from l20fs.methods._columns import Columns, as_columns
-from l20fs.methods._linalg import Form, weighted_ridge
+from l20fs.methods._linalg import row_norms, weighted_ridge
+from l20fs.methods._method import POSITIVE, About, Callback, Method, Scored, Targets, choice, follow, rules
 from l20fs.methods._reweighting import Point, descend, epsilon_for
 from l20fs.objective.prox import squared_row_norms
 from l20fs.typing import Array, Task
@@ -23,7 +21,8 @@ Bias = Literal["none", "unpenalised"]
 EPSILON = 1e-8
 
 
-class RFS(ScoringSelector):
+@dataclass(eq=False, repr=False, kw_only=True)
+class RFS(Method):
     r"""Rank features by a sparse regression with l2,1 loss and l2,1 penalty.
 
     .. math:: \min_W \sum_i \|x_i W - y_i\| + \gamma \sum_j \|w_j\|
@@ -88,62 +87,32 @@ class RFS(ScoringSelector):
     """
 
     about = About(
-        reference="Nie, Huang, Cai, Ding, Efficient and robust feature selection via joint l2,1-norms minimization (2010)",
-        kind="embedded",
-        cost="O(min(N, d) N d) per iteration",
+        "Nie, Huang, Cai, Ding, Efficient and robust feature selection via joint l2,1-norms minimization (2010)",
+        "embedded",
+        "O(min(N, d) N d) per iteration",
     )
     needs_labels = False
     takes_device_arrays = True
+    checks = rules(gamma=POSITIVE, bias=choice("none", "unpenalised"))
 
-    intercept_: Array
-
-    def __init__(
-        self,
-        n_features_to_select: int | float = 20,
-        *,
-        gamma: float = 1.0,
-        bias: Bias = "none",
-        accelerate: bool = True,
-        max_iter: int = 100,
-        tol: float = 1e-6,
-        task: Task = "auto",
-        callback: Callback | None = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.gamma = gamma
-        self.bias = bias
-        self.accelerate = accelerate
-        self.max_iter = max_iter
-        self.tol = tol
-        self.task = task
-        self.callback = callback
-
-    def _check_parameters(self) -> None:
-        check_choice("bias", self.bias, ("none", "unpenalised"))
-        check_number("gamma", self.gamma, minimum=0.0)
-        check_number("max_iter", self.max_iter, minimum=1, strict=False, whole=True)
-        check_number("tol", self.tol, minimum=0.0, strict=False)
-        check_choice("task", self.task, get_args(Task))
+    gamma: float = 1.0
+    bias: Bias = "none"
+    accelerate: bool = True
+    max_iter: int = 100
+    tol: float = 1e-6
+    task: Task = "auto"
+    callback: Callback | None = None
 
     def _score_features(self, X: Any, targets: Targets) -> Scored:
         given = Columns(X)
         # The intercept absorbs any shift of X; without one, X must not be centred.
         columns = given.centred() if self.bias == "unpenalised" else given
         problem = JointNorms(columns, columns.place.send(targets.Y), self.gamma, bias=self.bias)
-        point, objective, change = descend(
-            problem.start(),
-            problem.step,
-            floor=problem.epsilon,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            accelerate=self.accelerate,
-            callback=self.callback,
-        )
-        if change > self.tol:
-            warn_not_converged(self, change, self.tol, self.max_iter)
+        start = problem.start()
+        steps = descend(start, problem.step, floor=problem.epsilon, accelerate=self.accelerate)
+        point, objective = follow(self, steps)
         intercept = point.intercept if columns is given else point.intercept - given.means() @ point.weights
-        scores = columns.xp.sqrt(squared_row_norms(point.weights))
-        return Scored(scores, coef=point.weights.T, objective=objective, intercept=intercept)
+        return Scored(row_norms(point.weights), coef=point.weights.T, objective=objective, intercept=intercept)
 
 
 class JointNorms:
@@ -152,8 +121,8 @@ class JointNorms:
     ``norms`` holds the norms of the rows of W, followed by those of the residuals.
     """
 
-    def __init__(self, X: Any, Y: Any, gamma: float, *, bias: Bias = "none", form: Form = "auto") -> None:
-        self.columns, self.Y, self.gamma, self.bias, self.form = as_columns(X), Y, gamma, bias, form
+    def __init__(self, X: Any, Y: Any, gamma: float, *, bias: Bias = "none") -> None:
+        self.columns, self.Y, self.gamma, self.bias = as_columns(X), Y, gamma, bias
         self.n_samples, self.n_features = X.shape
         self.xp = self.columns.xp
         self.epsilon = self._repeated(0.0, 0.0)
@@ -177,14 +146,13 @@ class JointNorms:
     def _regress(self, norms: Any) -> tuple[Any, Any]:
         feature_weights, sample_weights = 2.0 * norms[: self.n_features], 2.0 * self.gamma * norms[self.n_features :]
         if self.bias == "none":
-            weights = weighted_ridge(self.columns, self.Y, feature_weights, sample_weights, form=self.form)
+            weights = weighted_ridge(self.columns, self.Y, feature_weights, sample_weights)
             return weights, self.xp.zeros_like(self.Y[0, :])
         # The optimal intercept passes through the means, each sample weighted as its residual is.
         shares = 1.0 / sample_weights
         shares = shares / self.xp.sum(shares)
         X_mean, Y_mean = self.columns.pull(shares[:, None])[:, 0], shares @ self.Y
-        moved = self.columns.moved(X_mean)
-        weights = weighted_ridge(moved, self.Y - Y_mean, feature_weights, sample_weights, form=self.form)
+        weights = weighted_ridge(self.columns.moved(X_mean), self.Y - Y_mean, feature_weights, sample_weights)
         return weights, Y_mean - X_mean @ weights
 
     def _measure(self, weights: Any, intercept: Any) -> Point:
@@ -219,6 +187,5 @@ def gamma_max(X: Array, Y: Array) -> float:
     >>> gamma_max(np.array([[1.0, 2.0], [1.0, -2.0]]), np.array([[1.0], [1.0]]))
     2.0
     """
-    norms = np.sqrt(squared_row_norms(Y))
-    directions = np.divide(Y, norms[:, None], out=np.zeros_like(Y), where=norms[:, None] > 0)
-    return float(np.sqrt(squared_row_norms(X.T @ directions).max()))
+    norms = row_norms(Y)[:, None]
+    return float(row_norms(X.T @ np.divide(Y, norms, out=np.zeros_like(Y), where=norms > 0)).max())

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import column_or_1d
 
-from l20fs.estimators.base import About
-from l20fs.estimators.scoring import Callback, Scored, ScoringSelector, warn_not_converged
 from l20fs.inputs.devices import namespace_of
-from l20fs.inputs.targets import Targets, encode_targets
-from l20fs.inputs.validation import check_number
+from l20fs.inputs.targets import encode_targets
 from l20fs.methods._columns import Columns, as_columns
-from l20fs.methods._linalg import Form, project_on_simplex, smooth_row_norms, weighted_ridge
+from l20fs.methods._linalg import project_on_simplex, smooth_row_norms, weighted_ridge
+from l20fs.methods._method import POSITIVE, About, Callback, Method, Scored, Targets, follow, rules
 from l20fs.methods._reweighting import Point, descend, epsilon_for
 from l20fs.typing import Array
 
@@ -25,7 +24,8 @@ EPSILON = 1e-9
 UNLABELLED = -1
 
 
-class RLSR(ScoringSelector):
+@dataclass(eq=False, repr=False, kw_only=True)
+class RLSR(Method):
     r"""Rank features by the scales of a rescaled linear regression.
 
     .. math:: \min_{W, b, \theta} \|X \operatorname{diag}(\theta)^{q/2} W + 1 b' - Y\|_F^2 + \gamma \|W\|_F^2,
@@ -93,44 +93,25 @@ class RLSR(ScoringSelector):
     """
 
     about = About(
-        reference="Chen, Yuan, Nie and Huang, Semi-supervised feature selection via rescaled linear regression (2017)",
-        kind="embedded",
-        cost="O(min(N, d) N d) per iteration",
+        "Chen, Yuan, Nie and Huang, Semi-supervised feature selection via rescaled linear regression (2017)",
+        "embedded",
+        "O(min(N, d) N d) per iteration",
     )
-
     takes_device_arrays = True
+    checks = rules(gamma=POSITIVE, p=POSITIVE)
 
-    intercept_: Array
-    label_distributions_: Array
-
-    def __init__(
-        self,
-        n_features_to_select: int | float = 20,
-        *,
-        gamma: float = 1.0,
-        p: float = 1.0,
-        semi_supervised: bool = False,
-        accelerate: bool = True,
-        max_iter: int = 1000,
-        tol: float = 1e-8,
-        callback: Callback | None = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.gamma = gamma
-        self.p = p
-        self.semi_supervised = semi_supervised
-        self.accelerate = accelerate
-        self.max_iter = max_iter
-        self.tol = tol
-        self.callback = callback
+    gamma: float = 1.0
+    p: float = 1.0
+    semi_supervised: bool = False
+    accelerate: bool = True
+    max_iter: int = 1000
+    tol: float = 1e-8
+    callback: Callback | None = None
 
     def _check_parameters(self) -> None:
-        check_number("gamma", self.gamma, minimum=0.0)
-        check_number("p", self.p, minimum=0.0)
+        super()._check_parameters()
         if self.p > 1:
             raise ValueError(f"p={self.p!r} is not valid. Use a number above 0 and up to 1.")
-        check_number("max_iter", self.max_iter, minimum=1, strict=False, whole=True)
-        check_number("tol", self.tol, minimum=0.0, strict=False)
 
     def _encode(self, y: Array) -> Targets:
         return encode_some(y) if self.semi_supervised else super()._encode(y)
@@ -140,17 +121,8 @@ class RLSR(ScoringSelector):
         columns = given.centred()
         is_open = np.asarray(targets.codes) == UNLABELLED if self.semi_supervised else np.zeros(len(targets.Y), dtype=bool)
         problem = RescaledRegression(columns, is_open, self.gamma, self.p)
-        point, objective, change = descend(
-            problem.start(columns.place.send(targets.Y)),
-            problem.step,
-            floor=problem.epsilon,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            accelerate=self.accelerate,
-            callback=self.callback,
-        )
-        if change > self.tol:
-            warn_not_converged(self, change, self.tol, self.max_iter)
+        start = problem.start(columns.place.send(targets.Y))
+        point, objective = follow(self, descend(start, problem.step, floor=problem.epsilon, accelerate=self.accelerate))
         intercept = point.intercept - given.means() @ point.weights
         if self.semi_supervised:
             self.label_distributions_ = columns.place.fetch(point.targets)
@@ -164,8 +136,8 @@ class RescaledRegression:
     none of the three raises the objective.
     """
 
-    def __init__(self, X: Any, is_open: Array, gamma: float, p: float = 1.0, *, form: Form = "auto") -> None:
-        self.columns, self.is_open, self.gamma, self.p, self.form = as_columns(X), is_open, gamma, p, form
+    def __init__(self, X: Any, is_open: Array, gamma: float, p: float = 1.0) -> None:
+        self.columns, self.is_open, self.gamma, self.p = as_columns(X), is_open, gamma, p
         self.place, self.xp = self.columns.place, self.columns.xp
         self.epsilon = self.place.send(np.zeros(X.shape[1]))
 
@@ -191,7 +163,7 @@ class RescaledRegression:
     def _regress(self, norms: Any, Y: Any) -> Any:
         feature_weights = scales(norms, self.p) ** (2.0 / self.p - 1.0)
         sample_weights = self.place.send(np.full(Y.shape[0], float(self.gamma)))
-        return weighted_ridge(self.columns, Y - self.xp.mean(Y, axis=0), feature_weights, sample_weights, form=self.form)
+        return weighted_ridge(self.columns, Y - self.xp.mean(Y, axis=0), feature_weights, sample_weights)
 
     def _measure(self, weights: Any, Y: Any) -> Point:
         fitted = self.columns.push(weights)

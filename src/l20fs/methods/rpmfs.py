@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
-from typing import Any, Literal, NamedTuple, get_args
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from l20fs.design.moments import centred
-from l20fs.estimators.base import About
-from l20fs.estimators.scoring import Callback, Progress, Scored, SolvesForOneK, warn_not_converged
-from l20fs.inputs.targets import Targets
-from l20fs.inputs.validation import check_choice, check_number
-from l20fs.methods._linalg import Form, smooth_row_norms, squared_spectral_norm
-from l20fs.objective.prox import keep_best_rows, order_descending, shrink_rows, squared_row_norms
+from l20fs.methods._linalg import row_norms, smooth_row_norms, squared_spectral_norm
+from l20fs.methods._method import POSITIVE, About, Callback, MethodForOneK, Scored, Targets, choice, follow, number, rules
+from l20fs.objective.prox import keep_best_rows, order_descending, shrink_rows
 from l20fs.typing import Array, Task
 
 #: Spectral norm to which centred X is scaled: both constraints share one mu, so neither may dominate the other.
@@ -24,7 +21,8 @@ SPECTRAL_NORM = 10.0
 LARGEST_MU = 1e10
 
 
-class RPMFS(SolvesForOneK):
+@dataclass(eq=False, repr=False, kw_only=True)
+class RPMFS(MethodForOneK):
     r"""Select exactly k features by robust regression with an :math:`l_{2,0}` constraint.
 
     .. math:: \min_{W, b} \sum_i \|x_i W + b - y_i\| \quad \text{subject to } \|W\|_{2,0} = k
@@ -102,94 +100,47 @@ class RPMFS(SolvesForOneK):
     """
 
     about = About(
-        reference="Cai, Nie and Huang, Exact top-k feature selection via l2,0-norm constraint (2013)",
-        kind="embedded",
-        cost="O(N^2 d), then O(N d C) per iteration",
+        "Cai, Nie and Huang, Exact top-k feature selection via l2,0-norm constraint (2013)",
+        "embedded",
+        "O(N^2 d), then O(N d C) per iteration",
     )
     needs_labels = False
+    checks = rules(mu=number(strict=True, below=LARGEST_MU), rho=number(1), init=choice("zeros", "random"), tol=POSITIVE)
 
-    def __init__(
-        self,
-        n_features_to_select: int | float = 20,
-        *,
-        mu: float = 0.01,
-        rho: float = 1.02,
-        init: Literal["zeros", "random"] = "zeros",
-        random_state: Any = 0,
-        refit: bool = True,
-        max_iter: int = 1000,
-        tol: float = 1e-4,
-        sizes: Sequence[int] | None = None,
-        task: Task = "auto",
-        callback: Callback | None = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.mu = mu
-        self.rho = rho
-        self.init = init
-        self.random_state = random_state
-        self.refit = refit
-        self.max_iter = max_iter
-        self.tol = tol
-        self.sizes = sizes
-        self.task = task
-        self.callback = callback
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_number("mu", self.mu, minimum=0, below=LARGEST_MU)
-        check_number("rho", self.rho, minimum=1, strict=False)
-        check_choice("init", self.init, ("zeros", "random"))
-        check_number("max_iter", self.max_iter, minimum=1, strict=False, whole=True)
-        check_number("tol", self.tol, minimum=0)
-        check_choice("task", self.task, get_args(Task))
+    mu: float = 0.01
+    rho: float = 1.02
+    init: Literal["zeros", "random"] = "zeros"
+    random_state: Any = 0
+    refit: bool = True
+    max_iter: int = 1000
+    tol: float = 1e-4
+    sizes: Sequence[int] | None = None
+    task: Task = "auto"
+    callback: Callback | None = None
 
     def _solve_for(self, k: int, X: Array, targets: Targets) -> Scored:
-        problem, V, E = self._start(X, targets.Y)
-        objective: list[float] = []
-        for iterate in islice(alm_iterates(problem, k, V, E, mu=self.mu, rho=self.rho), self.max_iter):
-            objective.append(problem.y_scale * iterate.loss)
-            if self.callback is not None:
-                self.callback(Progress(len(objective), objective[-1]))
-            if iterate.gap < self.tol:
-                break
-        else:
-            warn_not_converged(self, iterate.gap, self.tol, self.max_iter)
-        support, rest = split_rows(iterate.norms, iterate.V, k)
-        W = problem.unscale(iterate.V)
-        model = self._refitted(X[:, support], targets.Y, W[support], problem.y_mean + problem.y_scale * iterate.bias)
-        W[support] = model.weights
-        order = np.concatenate([support, rest])
-        return Scored(problem.unscale(iterate.norms), order, W.T, objective, intercept=model.intercept, loss=model.loss)
-
-    def _start(self, X: Array, Y: Array) -> tuple[Centred, Array, Array]:
-        """Return the problem and the first V and E."""
-        problem = Centred.of(X, Y, scaled=self.init == "zeros")
-        shape = X.shape[1], Y.shape[1]
-        if self.init == "zeros":
-            return problem, np.zeros(shape), -problem.Y
-        random = check_random_state(self.random_state)
-        return problem, random.uniform(size=shape), random.uniform(size=Y.shape)
-
-    def _refitted(self, X: Array, Y: Array, V: Array, bias: Array) -> Model:
-        """Return the weights of the k features and what goes with them; ``bias`` belongs to centred X."""
-        intercept = bias - X.mean(axis=0) @ V
+        problem = Centred.of(X, targets.Y, scaled=self.init == "zeros")
+        shape, random = (X.shape[1], targets.Y.shape[1]), check_random_state(self.random_state)
+        V, E = np.zeros(shape), -problem.Y
+        if self.init == "random":
+            V, E = random.uniform(size=shape), random.uniform(size=E.shape)
+        iterates = alm_iterates(problem, k, V, E, mu=self.mu, rho=self.rho)
+        found, objective = follow(self, ((each, problem.y_scale * each.loss, each.gap) for each in iterates))
+        # Rows of V first: the tie tolerance must not exchange a row of V with a tied row outside V.
+        order = order_descending(found.norms)
+        order = order[np.argsort(~found.V[order].any(axis=1), kind="stable")]
+        support = order[:k]
+        W, own = problem.unscale(found.V), X[:, support]
+        bias = problem.y_mean + problem.y_scale * found.bias - own.mean(axis=0) @ W[support]
         if self.refit:
-            V, intercept = l21_regression(X, Y, X @ V + intercept - Y)
-        return Model(V, intercept, sum_of_norms(X @ V + intercept - Y))
+            W[support], bias = l21_regression(own, targets.Y, own @ W[support] + bias - targets.Y)
+        loss = sum_of_norms(own @ W[support] + bias - targets.Y)
+        return Scored(problem.unscale(found.norms), order, W.T, objective, intercept=bias, loss=loss)
 
     @property
     def intercept_(self) -> Array | None:
         """The intercept that belongs to ``coef_``."""
         return self._solution.intercept
-
-
-class Model(NamedTuple):
-    """Weights of k features, their intercept and the loss of both."""
-
-    weights: Array
-    intercept: Array
-    loss: float
 
 
 class Centred(NamedTuple):
@@ -200,20 +151,17 @@ class Centred(NamedTuple):
     x_scale: float
     y_scale: float
     y_mean: Array
-    form: Form
 
     @classmethod
     def of(cls, X: Array, Y: Array, *, scaled: bool) -> Centred:
         """Centre X; with ``scaled`` centre Y as well and scale both."""
-        form: Form = "dual" if X.shape[0] <= X.shape[1] else "primal"
         X = centred(X)
         if not scaled:
-            return cls(X, Y, 1.0, 1.0, np.zeros(Y.shape[1]), form)
+            return cls(X, Y, 1.0, 1.0, np.zeros(Y.shape[1]))
         y_mean = Y.mean(axis=0)
         Y = Y - y_mean
-        x_scale = np.sqrt(squared_spectral_norm(X)) / SPECTRAL_NORM
-        y_scale = float(np.sqrt(squared_row_norms(Y).mean()))
-        return cls(X / x_scale, Y / y_scale, x_scale, y_scale, y_mean, form)
+        x_scale, y_scale = np.sqrt(squared_spectral_norm(X)) / SPECTRAL_NORM, float(np.sqrt(np.square(Y).sum(axis=1).mean()))
+        return cls(X / x_scale, Y / y_scale, x_scale, y_scale, y_mean)
 
     def unscale(self, weights: Array) -> Array:
         """Return weights, or norms of weights, in the units of the data."""
@@ -233,7 +181,7 @@ class Iterate(NamedTuple):
 def alm_iterates(problem: Centred, k: int, V: Array, E: Array, *, mu: float, rho: float) -> Iterator[Iterate]:
     """Yield the iterates of the augmented Lagrangian method indefinitely."""
     X, Y = problem.X, problem.Y
-    solve = ridge_solver(X, problem.form)
+    solve = ridge_solver(X)
     dual_W, dual_E = np.zeros_like(V), np.zeros_like(E)
     while True:
         target = Y + E - dual_E / mu
@@ -250,35 +198,30 @@ def alm_iterates(problem: Centred, k: int, V: Array, E: Array, *, mu: float, rho
         yield Iterate(
             V=V,
             bias=bias,
-            norms=np.sqrt(squared_row_norms(candidate)),
+            norms=row_norms(candidate),
             loss=sum_of_norms(X[:, rows] @ V[rows] + bias - Y),
             gap=max(relative_gap(W - V, V), float(np.linalg.norm(residual - E)) / len(Y) ** 0.5),
         )
 
 
-def ridge_solver(X: Array, form: Form) -> Callable[[Array, Array], tuple[Array, Array]]:
+def ridge_solver(X: Array) -> Callable[[Array, Array], tuple[Array, Array]]:
     r"""Return a function that solves :math:`\min_W \|W - U\|^2 + \|XW - T\|^2` for U and T and returns W and XW.
 
     The matrix is inverted here, once. Dual: :math:`XW = (XX' + I)^{-1} (XU + XX'T)` and :math:`W = U + X'(T - XW)`, which
     is two products with X.
     """
-    kernel = gram(X, form)
-    inverse = np.linalg.inv(kernel + np.eye(len(kernel)))  # far from singular: every eigenvalue is at least 1
+    is_dual = X.shape[0] <= X.shape[1]
+    gram = X @ X.T if is_dual else X.T @ X
+    inverse = np.linalg.inv(gram + np.eye(len(gram)))  # far from singular: every eigenvalue is at least 1
 
-    def solve_dual(U: Array, T: Array) -> tuple[Array, Array]:
-        fitted = inverse @ (X @ U + kernel @ T)
-        return U + X.T @ (T - fitted), fitted
-
-    def solve_primal(U: Array, T: Array) -> tuple[Array, Array]:
+    def solve(U: Array, T: Array) -> tuple[Array, Array]:
+        if is_dual:
+            fitted = inverse @ (X @ U + gram @ T)
+            return U + X.T @ (T - fitted), fitted
         W = inverse @ (U + X.T @ T)
         return W, X @ W
 
-    return solve_dual if form == "dual" else solve_primal
-
-
-def gram(X: Array, form: Form) -> Array:
-    """Return ``X X'`` for the dual form, ``X' X`` for the primal one."""
-    return X @ X.T if form == "dual" else X.T @ X
+    return solve
 
 
 def relative_gap(difference: Array, V: Array) -> float:
@@ -289,15 +232,7 @@ def relative_gap(difference: Array, V: Array) -> float:
 
 def sum_of_norms(residual: Array) -> float:
     """Return the l2,1 norm: the sum of the norms of the rows."""
-    return float(np.sqrt(squared_row_norms(residual)).sum())
-
-
-def split_rows(norms: Array, V: Array, k: int) -> tuple[Array, Array]:
-    """Return the k features with a row in V and the other features, each ordered by norm."""
-    order = order_descending(norms)
-    # Rows of V first: the tie tolerance must not exchange a row of V with a tied row outside V.
-    order = order[np.argsort(~V[order].any(axis=1), kind="stable")]
-    return order[:k], order[k:]
+    return float(row_norms(residual).sum())
 
 
 def l21_regression(X: Array, Y: Array, residual: Array, *, max_iter: int = 200, tol: float = 1e-8) -> tuple[Array, Array]:

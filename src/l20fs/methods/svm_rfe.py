@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from typing import Any, NamedTuple, Self, get_args
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,10 +15,8 @@ from sklearn.svm import SVC, SVR
 from l20fs.design import Scale
 from l20fs.design.column_scale import divisors_of, scaled
 from l20fs.design.moments import measure
-from l20fs.estimators.base import About
-from l20fs.estimators.scoring import Callback, Progress, Scored, ScoringSelector, warn_not_converged
-from l20fs.inputs.targets import Targets
-from l20fs.inputs.validation import check_choice, check_number
+from l20fs.inputs.validation import check_number
+from l20fs.methods._method import POSITIVE, About, Callback, Method, Scored, Targets, number, rules, tell, warn_above
 from l20fs.objective.prox import order_descending, squared_row_norms
 from l20fs.typing import Array, Task
 
@@ -27,7 +26,8 @@ FINE_FEATURES = 100
 STALE_SHARE = 0.01
 
 
-class SVMRFE(ScoringSelector):
+@dataclass(eq=False, repr=False, kw_only=True)
+class SVMRFE(Method):
     r"""Rank features by recursive elimination with linear support vector machines.
 
     On the remaining features, one machine per class (one versus rest; a single machine for two classes) solves
@@ -100,41 +100,23 @@ class SVMRFE(ScoringSelector):
     """
 
     about = About(
-        reference="Guyon, Weston, Barnhill and Vapnik, Gene selection for cancer classification using SVMs (2002)",
-        kind="wrapper",
-        cost="O(N^2 d), then O(N d C) and C fits of O(N^2) to O(N^3) per round",
+        "Guyon, Weston, Barnhill and Vapnik, Gene selection for cancer classification using SVMs (2002)",
+        "wrapper",
+        "O(N^2 d), then O(N d C) and C fits of O(N^2) to O(N^3) per round",
     )
     takes_sparse = True
     takes_numbers = True
+    checks = rules(C=POSITIVE, epsilon=number(), tol=number(1e-12))
 
-    n_survivors_: Array
-    criteria_: Array
-    n_iter_: int
-
-    def __init__(
-        self,
-        n_features_to_select: int | float = 20,
-        *,
-        C: float = 1.0,
-        scale: Scale = "zscore",
-        max_features: int | None = None,
-        step: int | float | None = None,
-        task: Task = "auto",
-        epsilon: float = 0.1,
-        tol: float = 1e-4,
-        max_iter: int = 100_000,
-        callback: Callback | None = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.C = C
-        self.scale = scale
-        self.max_features = max_features
-        self.step = step
-        self.task = task
-        self.epsilon = epsilon
-        self.tol = tol
-        self.max_iter = max_iter
-        self.callback = callback
+    C: float = 1.0
+    scale: Scale = "zscore"
+    max_features: int | None = None
+    step: int | float | None = None
+    task: Task = "auto"
+    epsilon: float = 0.1
+    tol: float = 1e-4
+    max_iter: int = 100_000
+    callback: Callback | None = None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the selector: eliminate features until two are left.
@@ -159,14 +141,7 @@ class SVMRFE(ScoringSelector):
         return self
 
     def _check_parameters(self) -> None:
-        check_number("C", self.C, minimum=0.0)
-        check_number("epsilon", self.epsilon, minimum=0.0, strict=False)
-        check_choice("scale", self.scale, get_args(Scale))
-        check_choice("task", self.task, get_args(Task))
-        check_number("tol", self.tol, minimum=1e-12, strict=False)
-        check_number("max_iter", self.max_iter, minimum=1, strict=False, whole=True)
-        if self.max_features is not None:
-            check_number("max_features", self.max_features, minimum=1, strict=False, whole=True)
+        super()._check_parameters()
         if isinstance(self.step, numbers.Real) and not isinstance(self.step, numbers.Integral):
             check_number("step", self.step, minimum=0.0, below=1.0)
         elif self.step is not None:
@@ -184,30 +159,27 @@ class SVMRFE(ScoringSelector):
         weights = targets.sample_weight
         # The bias is not penalised, so centring does not change the machines; it keeps the Gram matrix accurate.
         survivors = Survivors(divided_rows(X, self.scale, weights))
-        goals = class_signs(targets) if targets.codes is not None else standardised(targets.Y[:, 0], weights)
-        machine = Machine(self.C, None if targets.codes is not None else self.epsilon, self.tol, self.max_iter)
-        chunks: list[tuple[Array, Array]] = []
+        if targets.codes is None:
+            goals, epsilon = divided_rows(targets.Y[:, :1], "zscore", weights), self.epsilon  # mean 0 and deviation 1
+        else:
+            goals, epsilon = class_signs(targets), None
+        machine = Machine(self.C, epsilon, self.tol, self.max_iter)
+        rounds: list[tuple[Array, Array, float, int]] = []
         sizes: list[int] = []
-        violation, self.n_iter_ = 0.0, 1
         while len(survivors.index):
             sizes.append(len(survivors.index))
-            machines = fit_machines(survivors.gram, goals, machine, weights)
-            violation, self.n_iter_ = max(violation, machines.violation), max(self.n_iter_, machines.n_iter)
-            criteria = squared_row_norms(survivors.columns @ machines.dual)
+            dual, violation, n_iter = fit_machines(survivors.gram, goals, machine, weights)
+            criteria = squared_row_norms(survivors.columns @ dual)
             order = order_descending(criteria)
             n_kept = self._n_kept(sizes[-1])
-            chunks.append((survivors.index[order[n_kept:]], criteria[order[n_kept:]]))
+            rounds.append((survivors.index[order[n_kept:]], criteria[order[n_kept:]], violation, n_iter))
             survivors.keep(np.sort(order[:n_kept]))
-            if self.callback is not None:
-                self.callback(Progress(len(sizes), float(n_kept)))
-        if violation > self.tol:
-            warn_not_converged(self, violation, self.tol, self.max_iter)
-        self.n_survivors_ = np.array(sizes)
-        self.criteria_ = np.concatenate([criteria for _, criteria in reversed(chunks)])
-        best_first = np.concatenate([index for index, _ in reversed(chunks)])
-        scores = np.empty(len(best_first))
-        scores[best_first] = np.arange(len(best_first), 0, -1)
-        return Scored(scores=scores, order=best_first)
+            tell(self, [float(n_kept)] * len(sizes))
+        dropped, criteria_of, violations, n_iters = zip(*reversed(rounds), strict=True)
+        warn_above(self, max(violations))
+        self.n_iter_, self.n_survivors_, self.criteria_ = max(n_iters), np.array(sizes), np.concatenate(criteria_of)
+        best_first = np.concatenate(dropped)
+        return Scored(scores=np.arange(len(best_first), 0, -1.0)[np.argsort(best_first)], order=best_first)
 
     def _n_kept(self, n_features: int) -> int:
         """Return the number of features to keep for the next round; 0 ends the elimination."""
@@ -297,27 +269,14 @@ class Machine(NamedTuple):
         With e = goal - gram @ dual, it is the largest e among the samples whose dual weight can increase minus the smallest
         among those whose dual weight can decrease; of numbers, less what the change of its size costs.
         """
-        error, most = goal - gram @ dual, self.C if weights is None else self.C * weights
-        if self.epsilon is None:
-            may_rise, may_fall = (
-                np.where(goal > 0.0, dual < most, dual < 0.0),
-                np.where(goal > 0.0, dual > 0.0, dual > -most),
-            )
-            return float(error[may_rise].max() - error[may_fall].min())
-        rising = error - np.where(dual >= 0.0, self.epsilon, -self.epsilon)
-        falling = error + np.where(dual <= 0.0, self.epsilon, -self.epsilon)
-        return float(rising[dual < most].max() - falling[dual > -most].min())
-
-
-class Machines(NamedTuple):
-    """Machines of one round: dual weights (n_samples, n_machines), largest violation of those stopped early, iterations.
-
-    The feature weights are ``X.T @ dual``.
-    """
-
-    dual: Array
-    violation: float
-    n_iter: int
+        error, most = goal - gram @ dual, np.full(len(goal), self.C) if weights is None else self.C * weights
+        is_own, width = goal > 0.0, self.epsilon or 0.0
+        low, high = np.where(is_own, 0.0, -most), np.where(is_own, most, 0.0)
+        if self.epsilon is not None:
+            low, high = -most, most
+        rising = error - np.where(dual >= 0.0, width, -width)
+        falling = error + np.where(dual <= 0.0, width, -width)
+        return float(rising[dual < high].max() - falling[dual > low].min())
 
 
 def class_signs(targets: Targets) -> Array:
@@ -331,25 +290,18 @@ def class_signs(targets: Targets) -> Array:
     return signs[signs[:, 0] > 0.0] if len(signs) == 2 else signs
 
 
-def standardised(y: Array, weights: Array | None) -> Array:
-    """Return numbers with mean 0 and deviation 1, as a row.
+def fit_machines(gram: Array, goals: Array, machine: Machine, weights: Array | None = None) -> tuple[Array, float, int]:
+    """Fit a support vector machine per row of ``goals``, signs or numbers, on the Gram matrix of the samples.
 
-    Examples
-    --------
-    >>> standardised(np.array([1.0, 3.0]), None)
-    array([[-1.,  1.]])
+    Return the dual weights (n_samples, n_machines), such that the feature weights are ``X.T @ dual``, the largest violation
+    of those that were stopped early, and the most iterations.
     """
-    return divided_rows(y[:, None], "zscore", weights)
-
-
-def fit_machines(gram: Array, goals: Array, machine: Machine, weights: Array | None = None) -> Machines:
-    """Fit a support vector machine per row of ``goals``, signs or numbers, on the Gram matrix of the samples."""
     dual = np.zeros((len(gram), len(goals)))
-    violation, n_iter = 0.0, 0
+    violation, n_iter = 0.0, 1
     for column, goal in enumerate(goals):
         fitted = machine.fit(gram, goal, weights)
         dual[fitted.support_, column] = fitted.dual_coef_[0]
         n_iter = max(n_iter, int(np.max(fitted.n_iter_)))
         if fitted.fit_status_ != 0:
             violation = max(violation, machine.violation(gram, goal, dual[:, column], weights))
-    return Machines(dual, violation, n_iter)
+    return dual, violation, n_iter

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from inspect import signature
-from typing import get_args
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh
@@ -12,19 +13,16 @@ from sklearn.neighbors import NearestNeighbors
 
 from l20fs.design import Scale
 from l20fs.design.column_scale import scaled
-from l20fs.estimators.base import About
-from l20fs.estimators.scoring import Callback, Progress, Scored, ScoringSelector, warn_not_converged
-from l20fs.inputs.targets import Targets
-from l20fs.inputs.validation import check_choice, check_number
-from l20fs.methods._linalg import Form, smooth_row_norms
-from l20fs.objective.prox import squared_row_norms
+from l20fs.methods._linalg import row_norms, smooth_row_norms
+from l20fs.methods._method import About, Callback, Method, Scored, Targets, follow, number, rules
 from l20fs.typing import Array
 
 #: A ridge term below this share of what it is added to is lost in rounding, and the matrix may be singular.
 LEAST_RIDGE = 1e-12
 
 
-class UDFS(ScoringSelector):
+@dataclass(eq=False, repr=False, kw_only=True)
+class UDFS(Method):
     r"""Rank features without labels, by projections that vary little within neighbourhoods.
 
     .. math:: \min_{W'W = I} \operatorname{tr}(W' X' L X W) + \gamma \sum_j \|w_j\|, \qquad
@@ -86,68 +84,40 @@ class UDFS(ScoringSelector):
     """
 
     about = About(
-        reference="Yang, Shen, Ma, Huang and Zhou, l2,1-norm regularized discriminative feature selection (2011)",
-        kind="embedded",
-        cost="O(N^2 d) per iteration (N < d), else O(d^3)",
+        "Yang, Shen, Ma, Huang and Zhou, l2,1-norm regularized discriminative feature selection (2011)",
+        "embedded",
+        "O(N^2 d) per iteration (N < d), else O(d^3)",
         supervised=False,
     )
+    checks = rules(alpha=number(LEAST_RIDGE), local_ridge=number(LEAST_RIDGE))
 
-    def __init__(
-        self,
-        n_features_to_select: int | float = 20,
-        *,
-        n_clusters: int = 5,
-        n_neighbors: int = 5,
-        alpha: float = 0.01,
-        local_ridge: float = 10.0,
-        scale: Scale = "zscore",
-        max_iter: int = 20,
-        tol: float = 1e-6,
-        callback: Callback | None = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.n_clusters = n_clusters
-        self.n_neighbors = n_neighbors
-        self.alpha = alpha
-        self.local_ridge = local_ridge
-        self.scale = scale
-        self.max_iter = max_iter
-        self.tol = tol
-        self.callback = callback
-
-    def _check_parameters(self) -> None:
-        for name in ("n_clusters", "n_neighbors", "max_iter"):
-            check_number(name, getattr(self, name), minimum=1, strict=False, whole=True)
-        for name in ("alpha", "local_ridge"):
-            check_number(name, getattr(self, name), minimum=LEAST_RIDGE, strict=False)
-        check_number("tol", self.tol, minimum=0.0, strict=False)
-        check_choice("scale", self.scale, get_args(Scale))
+    n_clusters: int = 5
+    n_neighbors: int = 5
+    alpha: float = 0.01
+    local_ridge: float = 10.0
+    scale: Scale = "zscore"
+    max_iter: int = 20
+    tol: float = 1e-6
+    callback: Callback | None = None
 
     def _score_features(self, X: Array, targets: Targets) -> Scored:
         X = scaled(X, self.scale)
         Z = local_root(X, neighbourhoods(X, self.n_neighbors), self.local_ridge)
-        n_columns = min(self.n_clusters, X.shape[1])
-        epsilon = smoothing(n_columns, X.shape[1])
-        inverse_weights = starting_weights(Z, n_columns)
-        objective: list[float] = []
-        change = np.inf
-        while len(objective) < self.max_iter and change > self.tol:
+        W, objective = follow(self, self._rounds(Z, min(self.n_clusters, X.shape[1])))
+        return Scored(scores=row_norms(W), objective=objective)
+
+    def _rounds(self, Z: Array, n_columns: int) -> Iterator[tuple[Array, float, float]]:
+        """Yield W, the objective and its relative change after every eigenproblem."""
+        inverse_weights, before = starting_weights(Z, n_columns), np.inf
+        # Relative to sqrt(m / d), the root mean square row norm of W.
+        epsilon = max(1e-8 * float(np.sqrt(n_columns / Z.shape[1])), 1e-12)
+        while True:
             W = smallest_eigenvectors(Z, inverse_weights, self.alpha, n_columns)
             norms = smooth_row_norms(W, epsilon)
-            objective.append(float(np.sum((Z @ W) ** 2) + self.alpha * norms.sum()))
+            objective = float(np.sum((Z @ W) ** 2) + self.alpha * norms.sum())
             inverse_weights = 2.0 * norms
-            if len(objective) > 1:
-                change = abs(objective[-2] - objective[-1]) / abs(objective[-1])
-            if self.callback is not None:
-                self.callback(Progress(len(objective), objective[-1]))
-        if change > self.tol:
-            warn_not_converged(self, change, self.tol, self.max_iter)
-        return Scored(scores=np.sqrt(squared_row_norms(W)), objective=objective)
-
-
-def smoothing(n_columns: int, n_features: int) -> float:
-    """Return epsilon of the smoothed norms, relative to sqrt(m / d), the root mean square row norm of W."""
-    return max(1e-8 * float(np.sqrt(n_columns / n_features)), 1e-12)
+            yield W, objective, abs(before - objective) / abs(objective)
+            before = objective
 
 
 def neighbourhoods(X: Array, n_neighbors: int) -> Array:
@@ -203,19 +173,18 @@ def starting_weights(Z: Array, n_columns: int) -> Array:
     return (cost.mean() + floor) / (cost + floor)
 
 
-def smallest_eigenvectors(Z: Array, inverse_weights: Array, alpha: float, n_columns: int, *, form: Form = "auto") -> Array:
+def smallest_eigenvectors(Z: Array, inverse_weights: Array, alpha: float, n_columns: int) -> Array:
     r"""Return the eigenvectors of :math:`Z'Z + \gamma D` with the smallest eigenvalues, (n_features, n_columns).
 
     Both forms compute the largest eigenvalues of :math:`\gamma (Z'Z + \gamma D)^{-1}` without dividing by
-    :math:`P = D^{-1}`, the diagonal matrix of ``inverse_weights``: ``"primal"`` by a dense d x d matrix, ``"dual"`` by
-    Lanczos iterations with :math:`P - P Z' (\gamma I + Z P Z')^{-1} Z P`, which needs an N x N matrix. ``"auto"`` takes the
-    smaller.
+    :math:`P = D^{-1}`, the diagonal matrix of ``inverse_weights``: the primal one by a dense d x d matrix, the dual one by
+    Lanczos iterations with :math:`P - P Z' (\gamma I + Z P Z')^{-1} Z P`, which needs an N x N matrix.
     """
     n_rows, n_features = Z.shape
     root = np.sqrt(inverse_weights)
     scaled = Z * root
     # Lanczos iterations cannot compute all eigenvectors.
-    if n_columns < n_features and (form == "dual" or (form == "auto" and n_rows < n_features)):
+    if n_columns < n_features and n_rows < n_features:
         return _iterate(scaled, root, alpha, n_columns)
     dense = scaled.T @ scaled
     dense.flat[:: n_features + 1] += alpha

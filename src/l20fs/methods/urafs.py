@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, get_args
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh, svd
@@ -12,12 +14,8 @@ from sklearn.utils import check_random_state
 
 from l20fs.design import Scale
 from l20fs.design.column_scale import scaled
-from l20fs.estimators.base import About
-from l20fs.estimators.scoring import Callback, Progress, Scored, ScoringSelector, warn_not_converged
-from l20fs.inputs.targets import Targets
-from l20fs.inputs.validation import check_choice, check_number
-from l20fs.methods._linalg import Form, smooth_row_norms, weighted_ridge
-from l20fs.objective.prox import squared_row_norms
+from l20fs.methods._linalg import row_norms, smooth_row_norms, weighted_ridge
+from l20fs.methods._method import POSITIVE, About, Callback, Method, Scored, Targets, choice, follow, number, rules
 from l20fs.typing import Array
 
 Init = Literal["pca", "random"]
@@ -27,7 +25,8 @@ POWER_STEPS = 50
 POWER_TOL = 1e-8
 
 
-class URAFS(ScoringSelector):
+@dataclass(eq=False, repr=False, kw_only=True)
+class URAFS(Method):
     r"""Rank features without labels, by an uncorrelated regression on an adaptive graph embedding of the samples.
 
     .. math:: \min_{W, F, S} \|\tilde X W - F\|^2 + \lambda \sum_j \|w_j\|
@@ -97,89 +96,49 @@ class URAFS(ScoringSelector):
     """
 
     about = About(
-        reference="Li, Zhang, Zhang, Liu and Nie, Generalized uncorrelated regression with adaptive graph (2019)",
-        kind="embedded",
-        cost="O(N^2 d + N^3) per iteration (N < d), else O(N d^2 + d^3 + N^2)",
+        "Li, Zhang, Zhang, Liu and Nie, Generalized uncorrelated regression with adaptive graph (2019)",
+        "embedded",
+        "O(N^2 d + N^3) per iteration (N < d), else O(N d^2 + d^3 + N^2)",
         supervised=False,
     )
+    checks = rules(alpha=POSITIVE, entropy=POSITIVE, graph_weight=number(), init=choice("pca", "random"))
 
-    embedding_: Array
-
-    def __init__(
-        self,
-        n_features_to_select: int | float = 20,
-        *,
-        n_clusters: int = 5,
-        alpha: float = 1.0,
-        graph_weight: float = 0.1,
-        entropy: float = 0.1,
-        scale: Scale = "none",
-        init: Init = "pca",
-        random_state: Any = 0,
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        callback: Callback | None = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.n_clusters = n_clusters
-        self.alpha = alpha
-        self.graph_weight = graph_weight
-        self.entropy = entropy
-        self.scale = scale
-        self.init = init
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.tol = tol
-        self.callback = callback
-
-    def _check_parameters(self) -> None:
-        for name in ("n_clusters", "max_iter"):
-            check_number(name, getattr(self, name), minimum=1, strict=False, whole=True)
-        for name in ("alpha", "entropy"):
-            check_number(name, getattr(self, name), minimum=0.0)
-        for name in ("graph_weight", "tol"):
-            check_number(name, getattr(self, name), minimum=0.0, strict=False)
-        check_choice("scale", self.scale, get_args(Scale))
-        check_choice("init", self.init, ("pca", "random"))
+    n_clusters: int = 5
+    alpha: float = 1.0
+    graph_weight: float = 0.1
+    entropy: float = 0.1
+    scale: Scale = "none"
+    init: Init = "pca"
+    random_state: Any = 0
+    max_iter: int = 100
+    tol: float = 1e-3
+    callback: Callback | None = None
 
     def _score_features(self, X: Array, targets: Targets) -> Scored:
         X = scaled(X, self.scale)
         X /= np.sqrt(np.mean(X * X))
-        n_columns = min(self.n_clusters, X.shape[1], len(X) - 1)
+        (W, self.embedding_), objective = follow(self, self._rounds(X, min(self.n_clusters, X.shape[1], len(X) - 1)))
+        return Scored(scores=row_norms(W), objective=objective)
+
+    def _rounds(self, X: Array, n_columns: int) -> Iterator[tuple[tuple[Array, Array], float, float]]:
+        """Yield W and F, the objective and its relative change after every round of updates."""
         F = starting_embedding(X, n_columns, self.init, self.random_state)
-        beta = self.entropy * n_columns / len(X)
-        penalties = np.full(X.shape[1], float(self.alpha))
-        epsilon = None
-        objective: list[float] = []
-        change = np.inf
-        while len(objective) < self.max_iter and change > self.tol:
+        beta, a = self.entropy * n_columns / len(X), self.graph_weight
+        penalties, epsilon, before = np.full(X.shape[1], float(self.alpha)), None, np.inf
+        while True:
             graph = entropy_graph(F, beta)
+            L = laplacian(graph)
             W = uncorrelated_weights(X, F, penalties)
             image = X @ W
-            F = power_iteration(self._curvature(graph), image, F).F
-            if epsilon is None:
-                epsilon = max(1e-8 * float(np.sqrt(squared_row_norms(W).mean())), 1e-12)
+            F = power_iteration(np.eye(len(X)) - 1.0 / len(X) + 2.0 * a * L, image, F).F
+            epsilon = max(1e-8 * float(np.sqrt(np.square(W).sum(axis=1).mean())), 1e-12) if epsilon is None else epsilon
             norms = smooth_row_norms(W, epsilon)
             penalties = self.alpha / (2.0 * norms)
-            objective.append(self._objective(image, F, norms, graph, beta))
-            if len(objective) > 1:
-                # The entropy is negative, so the objective may be near zero; the regression term is of order n_columns.
-                change = abs(objective[-2] - objective[-1]) / max(abs(objective[-1]), n_columns)
-            if self.callback is not None:
-                self.callback(Progress(len(objective), objective[-1]))
-        if change > self.tol:
-            warn_not_converged(self, change, self.tol, self.max_iter)
-        self.embedding_ = F
-        return Scored(scores=np.sqrt(squared_row_norms(W)), objective=objective)
-
-    def _curvature(self, graph: Array) -> Array:
-        """Return A = H + 2 a L_S with the centring matrix H, the quadratic form in F of the objective."""
-        return np.eye(len(graph)) - 1.0 / len(graph) + 2.0 * self.graph_weight * laplacian(graph)
-
-    def _objective(self, image: Array, F: Array, norms: Array, graph: Array, beta: float) -> float:
-        smoothness = np.sum(F * (laplacian(graph) @ F))
-        fit = np.sum((image - F) ** 2) + self.alpha * norms.sum()
-        return float(fit + 2.0 * self.graph_weight * (smoothness + beta * xlogy(graph, graph).sum()))
+            smoothness = np.sum(F * (L @ F)) + beta * xlogy(graph, graph).sum()
+            objective = float(np.sum((image - F) ** 2) + self.alpha * norms.sum() + 2.0 * a * smoothness)
+            # The entropy is negative, so the objective may be near zero; the regression term is of order n_columns.
+            yield (W, F), objective, abs(before - objective) / max(abs(objective), n_columns)
+            before = objective
 
 
 def entropy_graph(F: Array, beta: float) -> Array:
@@ -199,12 +158,12 @@ def laplacian(graph: Array) -> Array:
     return np.diag(symmetric.sum(axis=1)) - symmetric
 
 
-def uncorrelated_weights(X: Array, F: Array, penalties: Array, *, form: Form = "auto") -> Array:
+def uncorrelated_weights(X: Array, F: Array, penalties: Array) -> Array:
     r"""Return the W that maximises tr(W'K), with K = X'F, among those with W'MW = I, M = X'X + diag(penalties).
 
     :math:`W = M^{-1} K (K' M^{-1} K)^{-1/2}`, with the inverse square root on the range if K is rank deficient.
     """
-    solved = weighted_ridge(X, F, 1.0 / penalties, np.ones(len(X)), form=form)
+    solved = weighted_ridge(X, F, 1.0 / penalties, np.ones(len(X)))
     inner = F.T @ (X @ solved)
     eigenvalues, vectors = eigh((inner + inner.T) / 2.0)
     is_positive = eigenvalues > eigenvalues[-1] * (len(X) * np.finfo(np.float64).eps)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from l20fs.design.column_scale import checked_scale
-from l20fs.design.driver import ProductsRequest, Walk, finish
+from l20fs.design.driver import Walk, finish
 from l20fs.design.matrix import Matrix
 from l20fs.design.sample_weights import SampleWeights
 from l20fs.design.samples import weigh
@@ -203,7 +203,7 @@ def pose(
     ridge: float | Callable[[Design], float] = 0.0,
     target_weights: Array | None = None,
 ) -> Walk[Problem]:
-    """Pose the problem of one row of sample weights: two passes over X.
+    """Pose the problem of one row of sample weights: a pass over X.
 
     ``scale="auto"`` also looks at the targets: moderated deviations rest on the assumption that features which hardly vary
     are mostly noise, and where the targets contradict it (:mod:`l20fs.objective.scale_choice`) ``"zscore"`` takes their
@@ -223,12 +223,11 @@ def pose(
     target_weights : array of shape (n_targets,), optional
         Weight of the squared error of each target.
     """
-    measured = yield from measure(matrix, weights, samples)
+    targets = Targets(Y, weights, target_weights)
+    measured, raw = yield from measure(matrix, weights, samples, targets.values)
     design = Design(measured, scale)
     refuse_nothing_to_select(design)
-    targets = Targets(Y, weights, target_weights)
     place = matrix.place
-    raw = yield ProductsRequest(matrix, measured.spread(weights.times_root(targets.values)), exactly=True)
     products = raw * design.factor
     if isinstance(scale, str) and scale == "auto" and design.scale_rule == "moderated":
         with np.errstate(over="ignore", invalid="ignore"):  # raised as an error by the problem

@@ -62,7 +62,7 @@ def auto_ridge_for(X: Any, sample_weights: SampleWeights, *, for_labels: bool) -
     >>> auto_ridge_for(np.array([[1.0, 5.0], [2.0, 5.0]]), SampleWeights(2, None), for_labels=False)
     0.047619047619047616
     """
-    measured = finish(measure(*weigh(X, sample_weights.values, fit_intercept=sample_weights.fit_intercept)))
+    measured, _ = finish(measure(*weigh(X, sample_weights.values, fit_intercept=sample_weights.fit_intercept)))
     n_varying = np.count_nonzero(measured.matrix.place.fetch(measured.varies))
     return auto_ridge(int(n_varying), sample_weights.total, for_labels=for_labels)
 

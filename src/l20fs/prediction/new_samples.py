@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from l20fs.prediction.panel import Panel
-from l20fs.prediction.panel_records import PanelError
+from l20fs.prediction.panel_file import PanelError
 from l20fs.prediction.samples import in_patterns
 from l20fs.text import MOST, listed
 from l20fs.typing import Array

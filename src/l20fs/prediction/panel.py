@@ -11,12 +11,11 @@ from typing import Any, Literal
 import numpy as np
 
 from l20fs.files import write_atomically
+from l20fs.prediction import panel_file
 from l20fs.prediction.calibration import Calibration
 from l20fs.prediction.linear_rule import LinearRule, decide
-from l20fs.prediction.panel_file import FORMAT, MOST_BYTES, SCHEMA, content_hash, read_text, write_text
-from l20fs.prediction.panel_records import Columns, CrossProducts, PanelError, SizeRule, conditions_of
+from l20fs.prediction.panel_file import Columns, CrossProducts, PanelError, SizeRule
 from l20fs.prediction.panel_texts import formula, r_function
-from l20fs.prediction.records import RecordError, read_value
 from l20fs.prediction.samples import column_names, in_patterns, read_columns, transformed
 from l20fs.prediction.substitution import NormalEquations
 from l20fs.prediction.training_check import TrainingCheck, check_samples
@@ -93,13 +92,11 @@ class Panel:
     data_sha256: str | None = None
     provenance: dict[str, Any] = field(default_factory=dict)
     replaced: dict[str, str | None] = field(default_factory=dict)
-    format: int = FORMAT
-    schema: str = SCHEMA
+    format: int = panel_file.FORMAT
+    schema: str = panel_file.SCHEMA
 
     def __post_init__(self) -> None:
-        for is_right, fault in conditions_of(self):
-            if not is_right:
-                raise PanelError(f"The panel is not consistent: {fault}. Make it again.")
+        panel_file.check_panel(self)
 
     def __repr__(self) -> str:
         names = self.features_for()
@@ -108,15 +105,13 @@ class Panel:
     # -------------------------------------------------------------------------------------------------------------- file
 
     def _stored(self) -> dict[str, Any]:
-        """Return the fields as they stand in the file."""
-        parts = {"columns": vars(self.columns), "rules": [vars(rule) for rule in self.rules]}
-        products = None if self.cross_products is None else vars(self.cross_products)
-        return {item.name: getattr(self, item.name) for item in fields(self)} | parts | {"cross_products": products}
+        """Return what the file holds; records are written as their fields."""
+        return {item.name: getattr(self, item.name) for item in fields(self)}
 
     @cached_property
     def sha256(self) -> str:
         """SHA-256 of the canonical JSON of all fields: names sorted, no spaces, ASCII only."""
-        return content_hash(self._stored())
+        return panel_file.content_hash(self._stored())
 
     def to_json(self) -> str:
         """Return the text of the file: one line per field; the same panel gives the same text.
@@ -126,7 +121,7 @@ class Panel:
         str
             JSON.
         """
-        return write_text(self._stored())
+        return panel_file.write_text(self._stored())
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Panel:
@@ -142,12 +137,7 @@ class Panel:
         Panel
             The panel, after a check of its hash and of every value.
         """
-        stored = read_text(text)
-        try:
-            panel: Panel = read_value(stored, cls, "panel")
-        except RecordError as error:
-            raise PanelError(f"The panel cannot be read: {error} Make it again.") from None
-        return panel
+        return panel_file.read_text(text, cls)
 
     def save(self, file: str | os.PathLike[str]) -> None:
         """Write the panel to a file, atomically.
@@ -174,7 +164,7 @@ class Panel:
             The panel, after a check of its hash and of every value.
         """
         with open(file, "rb") as stream:
-            text = stream.read(MOST_BYTES + 1)
+            text = stream.read(panel_file.MOST_BYTES + 1)
         try:
             return cls.from_json(text)
         except PanelError as error:
@@ -235,8 +225,9 @@ class Panel:
         """
         rule = self._rule(k)
         intercept = [-np.inf if value is None else value for value in rule.intercept]
-        weights = np.array(rule.weights, dtype=np.float64)
-        return LinearRule(np.arange(len(weights)), weights, np.array(intercept, dtype=np.float64))
+        return LinearRule(
+            np.arange(len(rule.weights)), *(np.array(each, dtype=np.float64) for each in (rule.weights, intercept))
+        )
 
     def calibration_for(self, k: int | None = None) -> Calibration:
         """Return the calibration of the probabilities of a size.
@@ -277,9 +268,7 @@ class Panel:
             Classes, of the type that they had in training, or numbers.
         """
         values = self._values(X, k)
-        if self.classes is not None:
-            return np.array(self.classes)[decide(values)]
-        return values[:, 0] if values.shape[1] == 1 else values
+        return _one_if_one(values) if self.classes is None else np.array(self.classes)[decide(values)]
 
     def decision_function(self, X: Any, k: int | None = None) -> Array:
         """Score the classes.
@@ -297,8 +286,7 @@ class Panel:
             The larger, the likelier; of two classes, positive for the second.
         """
         self._refuse_numbers("decision_function")
-        values = self._values(X, k)
-        return values[:, 0] if values.shape[1] == 1 else values
+        return _one_if_one(self._values(X, k))
 
     def predict_proba(self, X: Any, k: int | None = None) -> Array:
         """Return the probability of each class.
@@ -376,17 +364,15 @@ class Panel:
             there, it predicts the same to the last digit.
         """
         rule, features = self._rule(k), self.features_for(k)
-        names: Iterable[str] | None = column_names(available)
-        if names is None and (isinstance(available, str) or not isinstance(available, Iterable)):
+        columns = column_names(available)
+        if columns is None and (isinstance(available, str) or not isinstance(available, Iterable)):
             raise PanelError(f"available={available!r} holds no names of features. Give a list of them, or a table.")
-        names = set(map(str, available) if names is None else names)
-        missing = [place for place, name in enumerate(features) if name not in names]
+        names, everything = set(map(str, available if columns is None else columns)), self.features + self.substitutes
+        there = [place for place, name in enumerate(everything) if name in names]
+        missing = [place for place in range(len(features)) if place not in there]
         if not missing:
             return replace(self, k=rule.k)
-        kept = [place for place, name in enumerate(features) if name in names]
-        everything = self.features + self.substitutes
-        candidates = [place for place in range(len(features), len(everything)) if everything[place] in names]
-        places, substitute_of = self._equations.replace(kept, missing, candidates)
+        places, substitute_of = self._equations.replace(there, len(features), missing)
         if not places:
             raise PanelError(
                 f"None of the {len(features)} features of the panel is there, and none of their substitutes "
@@ -500,6 +486,11 @@ class Panel:
         from l20fs.prediction.onnx import to_onnx
 
         return to_onnx(self, k)
+
+
+def _one_if_one(values: Array) -> Array:
+    """Return a vector of values where there is one per sample."""
+    return values[:, 0] if values.shape[1] == 1 else values
 
 
 def finite_or_none(values: Array) -> list[float | None]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from l20fs.inputs.sparse_structure import refuse_broken_sparse
-from l20fs.prediction.panel_records import PanelError
+from l20fs.prediction.panel_file import PanelError
 from l20fs.text import closest_hint, listed
 from l20fs.typing import Array
 
@@ -37,13 +38,7 @@ def read_columns(X: Any, features: Sequence[str], *, keep_missing: bool = False)
     """
     names = column_names(X)
     values = _of_array(X, features) if names is None else _of_names(X, names, features, keep_missing=keep_missing)
-    is_infinite = np.isinf(values)
-    if is_infinite.any():
-        sample, place = np.argwhere(is_infinite)[0]
-        raise PanelError(
-            f"Feature {features[place]!r} of sample {sample} is infinite ({is_infinite.sum()} such values). Give finite "
-            "numbers, and NaN for a missing value."
-        )
+    _refuse(np.isinf(values), values, features, ". Give finite numbers, and NaN for a missing value.")
     return values
 
 
@@ -51,14 +46,15 @@ def transformed(values: Array, features: Sequence[str], transform: str) -> Array
     """Return the values of the features after the transformation of a panel, "none" or "log1p"."""
     if transform == "none":
         return values
-    is_low = values < 0.0
-    if is_low.any():
-        sample, place = np.argwhere(is_low)[0]
-        raise PanelError(
-            f"Feature {features[place]!r} of sample {sample} is {values[sample, place]:g}, but the panel takes log(1 + x), "
-            "and was trained on values from 0. Give raw values, not logarithms."
-        )
+    why = ", but the panel takes log(1 + x), and was trained on values from 0. Give raw values, not logarithms."
+    _refuse(values < 0.0, values, features, why)
     return np.log1p(values)
+
+
+def _refuse(is_wrong: Array, values: Array, features: Sequence[str], why: str) -> None:
+    if is_wrong.any():
+        sample, place = np.argwhere(is_wrong)[0]
+        raise PanelError(f"Feature {features[place]!r} of sample {sample} is {values[sample, place]:g}{why}")
 
 
 def in_patterns(is_there: Array) -> Iterator[tuple[Array, Array]]:
@@ -89,23 +85,22 @@ def _of_array(X: Any, features: Sequence[str]) -> Array:
 
 
 def _of_names(X: Any, names: dict[str, Any], features: Sequence[str], *, keep_missing: bool) -> Array:
+    columns = {name: _as_numbers(X[names[name]], f"Feature {name!r}") for name in features if name in names}
     absent = [name for name in features if name not in names]
-    if (absent and not keep_missing) or len(absent) == len(features):
+    if not columns or (absent and not keep_missing):
         hint = closest_hint(absent[0], names) if names else "It has no column."
         raise PanelError(
             f"X lacks {len(absent)} of the {len(features)} features of the panel: {listed(absent)}. {hint} Give them, or "
             "use panel.adapted(X), which takes substitutes."
         )
-    columns = {name: _as_numbers(X[names[name]], f"Feature {name!r}") for name in features if name in names}
+    first, n_samples = next((name, column.size) for name, column in columns.items())
     for name, column in columns.items():
-        if column.ndim != 1:
+        if column.shape != (n_samples,):
             raise PanelError(
-                f"Feature {name!r} has the shape {column.shape}. Give one number per sample, and each name once."
+                f"Feature {name!r} has the shape {column.shape}, and {first!r} has {n_samples} values. Give one number per "
+                "sample, and each name once."
             )
-    lengths = {len(column) for column in columns.values()}
-    if len(lengths) > 1:
-        raise PanelError(f"The columns of X have {min(lengths)} to {max(lengths)} values. Give one per sample in each.")
-    missing = np.full(lengths.pop(), np.nan)
+    missing = np.full(n_samples, np.nan)
     return np.column_stack([columns.get(name, missing) for name in features])
 
 
@@ -114,12 +109,10 @@ def _as_numbers(values: Any, what: str) -> Array:
     if isinstance(values, np.ma.MaskedArray):
         values = np.ma.filled(values.astype(np.float64), np.nan)
     found = np.asarray(values)
-    is_plain = found.dtype.kind in "biuf"
-    texts = [] if is_plain else [value for value in found.flat if isinstance(value, str | bytes | complex)]
-    try:
-        if is_plain or (found.dtype.kind == "O" and not texts):
+    kind = found.dtype.kind
+    texts = [] if kind in "biuf" else [value for value in found.flat if isinstance(value, str | bytes | complex)]
+    if kind in "biufO" and not texts:
+        with suppress(TypeError, ValueError):
             return found.astype(np.float64)
-    except (TypeError, ValueError):
-        pass
     shown = f", such as {str(texts[0])[:40]!r}" if texts else ""
     raise PanelError(f"{what} holds what is no number{shown}. Give numbers, and NaN for a missing value.")

@@ -17,7 +17,7 @@ import numpy as np
 
 from l20fs.prediction.discriminant import ClassScatter
 from l20fs.prediction.linear_rule import LinearRule
-from l20fs.prediction.panel_records import Columns, CrossProducts, PanelError, square
+from l20fs.prediction.panel_file import Columns, CrossProducts, PanelError, square
 from l20fs.typing import Array
 
 #: A column of which a smaller share of its squared norm is left beside the others adds nothing to them.
@@ -47,38 +47,34 @@ class NormalEquations:
 
     def rule_on(self, places: Sequence[int] | Array) -> LinearRule:
         """Return the rule on some columns, in units of X."""
+        chosen, products = np.array(places, dtype=np.intp), self._products
+        system = self._gram[np.ix_(chosen, chosen)] + products.ridge * np.eye(len(chosen))
         with np.errstate(over="ignore", invalid="ignore"):
-            rule = self._solve(np.array(places, dtype=np.intp))
-        if not np.isfinite(rule.weights).all() or np.isnan(rule.intercept).any():
+            values = np.linalg.lstsq(system, self._targets[chosen], rcond=None)[0]
+            weights, intercept = values / _numbers(products.target_factors), _numbers(products.target_means)
+            if self.scatter is not None:
+                means, within = self.scatter.means[:, chosen], self.scatter.within[np.ix_(chosen, chosen)]
+                weights, intercept = self.scatter._replace(means=means, within=within).discriminant(weights)
+            weights = weights / self._divisor[chosen, None]
+            intercept = intercept - self._centre[chosen] @ weights
+        if not np.isfinite(weights).all() or np.isnan(intercept).any():
             raise PanelError("The cross-products of the panel are too large to solve for other weights. Give all features.")
-        return rule
+        return LinearRule(chosen, weights, intercept)
 
-    def _solve(self, chosen: Array) -> LinearRule:
-        system = self._gram[np.ix_(chosen, chosen)] + self._products.ridge * np.eye(len(chosen))
-        values = np.linalg.lstsq(system, self._targets[chosen], rcond=None)[0]
-        weights, intercept = values / _numbers(self._products.target_factors), _numbers(self._products.target_means)
-        scatter = self.scatter
-        if scatter is not None:
-            own = scatter._replace(means=scatter.means[:, chosen], within=scatter.within[np.ix_(chosen, chosen)])
-            weights, intercept = own.discriminant(weights)
-        weights = weights / self._divisor[chosen, None]
-        return LinearRule(chosen, weights, intercept - self._centre[chosen] @ weights)
-
-    def replace(
-        self, kept: Sequence[int], missing: Sequence[int], candidates: Sequence[int]
-    ) -> tuple[list[int], dict[int, int | None]]:
-        """Add to the kept columns as many of the candidates as are missing, each the one that lowers the loss most.
+    def replace(self, there: Sequence[int], n: int, missing: Sequence[int]) -> tuple[list[int], dict[int, int | None]]:
+        """Add to those of the first n columns that are there as many others as are missing, each that lowers the loss most.
 
         Return the columns, and the substitute of each missing one, None where there is none.
         """
-        places, left = list(kept), list(candidates)
-        while left and len(places) < len(kept) + len(missing):
+        places, left = [place for place in there if place < n], [place for place in there if place >= n]
+        n_kept = len(places)
+        while left and len(places) < n:
             gains = self._gains(places, left)
             best = int(gains.argmax())
             if gains[best] <= 0.0:
                 break
             places.append(left.pop(best))
-        return places, self._pair(missing, places[len(kept) :])
+        return places, self._pair(missing, places[n_kept:])
 
     def _gains(self, places: list[int], candidates: list[int]) -> Array:
         """Return how much each candidate lowers twice the loss of least squares on ``places``."""

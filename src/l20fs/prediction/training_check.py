@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from l20fs.prediction.discriminant import ClassScatter
-from l20fs.prediction.panel_records import Columns
+from l20fs.prediction.panel_file import Columns
 from l20fs.prediction.samples import transformed
 from l20fs.text import MOST, counted, listed
 from l20fs.typing import Array
@@ -73,15 +73,15 @@ class TrainingCheck:
         for missing, outside, is_far in zip(self.missing, self.outside, self.is_far, strict=True):
             parts = [f"{counted(len(missing), 'feature')} missing ({listed(missing)})"] if missing else []
             if outside:
-                shown = ", ".join(self._named(*each) for each in outside[:MOST])
+                ranges = [self.ranges[name] for name, _ in outside[:MOST]]
+                shown = ", ".join(
+                    f"{name} {value:.4g} (training {low:.4g} to {high:.4g})"
+                    for (name, value), (low, high) in zip(outside, ranges, strict=False)
+                )
                 more = f" and {len(outside) - MOST} more" if len(outside) > MOST else ""
                 parts.append(f"{counted(len(outside), 'value')} outside the training range: {shown}{more}")
             lines.append("; ".join([*parts, far] if is_far else parts))
         return lines
-
-    def _named(self, name: str, value: float) -> str:
-        low, high = self.ranges[name]
-        return f"{name} {value:.4g} (training {low:.4g} to {high:.4g})"
 
 
 def check_samples(
@@ -95,20 +95,19 @@ def check_samples(
     """Compare samples, (n_samples, n_features) with NaN, with the measures of the first of the columns in training."""
     n, values = len(features), transformed(given, features, transform)
     minimum, maximum = (np.array(ends[:n], dtype=np.float64) for ends in (columns.minimum, columns.maximum))
-    margin = MARGIN * maximum - MARGIN * minimum
     # A constant feature has no range: rounding must not put its own value outside.
-    margin = np.maximum(margin, 1e-9 * np.maximum(np.abs(minimum), np.abs(maximum)))
+    margin = np.maximum(MARGIN * maximum - MARGIN * minimum, 1e-9 * np.maximum(np.abs(minimum), np.abs(maximum)))
     is_outside = (values < minimum - margin) | (values > maximum + margin)
     centres, spread = centres_of(columns, scatter)
-    if scatter is not None:
-        centres = centres[scatter.shares > 0.0]
+    centres = centres if scatter is None else centres[scatter.shares > 0.0]
     ends = np.column_stack([minimum, maximum])
     ends = np.expm1(ends) if transform == "log1p" else ends
+    names = np.array(features, dtype=object)
     return TrainingCheck(
-        missing=[[features[place] for place in np.flatnonzero(row).tolist()] for row in np.isnan(values)],
+        missing=[names[is_gone].tolist() for is_gone in np.isnan(values)],
         outside=[
-            [(features[place], float(sample[place])) for place in np.flatnonzero(row).tolist()]
-            for row, sample in zip(is_outside, given, strict=True)
+            list(zip(names[is_out].tolist(), sample[is_out].tolist(), strict=True))
+            for is_out, sample in zip(is_outside, given, strict=True)
         ],
         distance=nearest(values, centres[:, :n], spread[:n]),
         limit=limit,
@@ -126,15 +125,10 @@ def nearest(values: Array, centres: Array, spread: Array) -> Array:
     """
     used = spread > 0.0
     values, centres, spread = values[:, used], centres[:, used], spread[used]
-    is_there = ~np.isnan(values)
-    n_there = is_there.sum(axis=1)
-    filled = np.where(is_there, values, 0.0)
-    distances = np.full(len(values), np.inf)
+    n_there = np.count_nonzero(~np.isnan(values), axis=1)
     with np.errstate(over="ignore"):  # an infinite distance is far
-        for centre in centres:
-            scaled = np.where(is_there, (filled - centre) / spread, 0.0)
-            distances = np.minimum(distances, np.square(scaled).sum(axis=1) / np.maximum(n_there, 1))
-    return np.where(n_there > 0, distances, np.nan)
+        sums = [np.nansum(np.square((values - centre) / spread), axis=1) for centre in centres]
+    return np.where(n_there > 0, np.min(sums, axis=0) / np.maximum(n_there, 1), np.nan)
 
 
 def centres_of(columns: Columns, scatter: ClassScatter | None) -> tuple[Array, Array]:
@@ -142,10 +136,9 @@ def centres_of(columns: Columns, scatter: ClassScatter | None) -> tuple[Array, A
 
     They are those of the classes, and without classes the mean and deviation of all samples.
     """
-    mean, deviation = np.array([columns.mean], dtype=np.float64), np.array(columns.deviation, dtype=np.float64)
+    mean, deviation, divisor = (np.array(each, float) for each in (columns.mean, columns.deviation, columns.divisor))
     if scatter is None:
-        return mean, deviation
-    divisor = np.array(columns.divisor, dtype=np.float64)
+        return mean[None], deviation
     within = np.sqrt(np.maximum(np.diagonal(scatter.within), 0.0)) * divisor
     return scatter.means * divisor + mean * scatter.fit_intercept, np.maximum(within, LEAST_SPREAD * deviation)
 

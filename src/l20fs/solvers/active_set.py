@@ -70,6 +70,10 @@ N_CANDIDATES, FIRST_AHEAD, MOST_AHEAD = 96, 8, 16
 #: On a device more of both pays.
 N_CANDIDATES_THERE, MOST_AHEAD_THERE = 256, 20
 
+#: In blocks, where candidates take a pass, and are kept as long as the best row is among them. Products of sparse columns
+#: with each other cost more than those with all features.
+N_CANDIDATES_IN_BLOCKS, N_CANDIDATES_IN_SPARSE_BLOCKS = 512, 128
+
 #: Where gains fell below this share within a round, their rounding errors may decide: the round ends.
 ROUND_SHARE = 1e-5
 
@@ -150,7 +154,8 @@ class ActiveSet:
         self._may_be_close = problem.ridge <= SMALL_SHARE[problem.dtype] * design.largest_energy
         self._negligible = NEGLIGIBLE * problem.null_loss
         self._most_ahead = MOST_AHEAD if place.is_host else MOST_AHEAD_THERE
-        self._ahead = FIRST_AHEAD
+        self._ahead = MOST_AHEAD if design.matrix.is_in_blocks else FIRST_AHEAD
+        self._candidates: tuple[Array, Array] = NO_ROWS, np.empty((0, 0))
 
     # ----------------------------------------------------------------------------------------------- what is selected
 
@@ -325,8 +330,7 @@ class ActiveSet:
             if float(merit) <= least:
                 return NO_CHOICE
             return (yield from self._chosen(np.array([int(best)], dtype=np.intp), np.zeros((1, 1)), 1, first_open))
-        candidates = place.largest(merits, N_CANDIDATES if place.is_host else N_CANDIDATES_THERE)
-        gram = yield AmongRequest(self.problem.design, candidates)
+        candidates, gram = yield from self._among_best(merits)
 
         def next_best(products: Array, energies: Array, needed: Array) -> int | None:
             here = self._candidate_merits(products, energies, needed, candidates)
@@ -334,6 +338,18 @@ class ActiveSet:
             return best if here[best] > least else None
 
         return (yield from self._chosen(candidates, gram, n_rows, next_best))
+
+    def _among_best(self, merits: Any) -> Walk[tuple[Array, Array]]:
+        """Return the rows with the highest merits, and their products with each other; in blocks some that were read."""
+        place, design = self.place, self.problem.design
+        if not design.matrix.is_in_blocks:
+            candidates = place.largest(merits, N_CANDIDATES if place.is_host else N_CANDIDATES_THERE)
+            return candidates, (yield AmongRequest(design, candidates))
+        if int(merits.argmax()) not in self._candidates[0]:
+            is_dense = design.matrix.prefers_directions
+            candidates = place.largest(merits, N_CANDIDATES_IN_BLOCKS if is_dense else N_CANDIDATES_IN_SPARSE_BLOCKS)
+            self._candidates = candidates, (yield AmongRequest(design, candidates))
+        return self._candidates
 
     def _chosen(self, rows: Array, gram: Array, n_rows: int, choose: Callable[..., int | None]) -> Walk[Choice]:
         """Choose rows one after the other, by the state that those before them leave at ``rows``."""
@@ -380,7 +396,8 @@ class ActiveSet:
     def _add_rows(self, rows: Array) -> Walk[None]:
         """Add given rows, as far as they are independent; by one request, unless rounding hides what is left of one."""
         while len(rows):
-            gram = yield AmongRequest(self.problem.design, rows, None, exactly=True)
+            one = np.zeros((1, 1))  # of one row nothing but its energy matters, which is known
+            gram = one if len(rows) == 1 else (yield AmongRequest(self.problem.design, rows, None, exactly=True))
             known = self.place.fetch(self.energies)[rows]
             choice = yield from self._chosen(rows, gram, len(rows), self._first_known(known))
             if not choice.rows:

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from l20fs.design import BLOCK_ELEMENTS
 from l20fs.design.driver import Walk
 from l20fs.design.matrix import squared_columns
 from l20fs.objective.problem import Problem
@@ -262,7 +261,7 @@ def _inner_products(problem: Problem, members: Array) -> Array:
     if size == 1:
         return design.column_energy[members][:, :, None].copy()
     values = np.empty((n_groups, size, size))
-    step = max(1, BLOCK_ELEMENTS // (size * design.n_samples))
+    step = max(1, design.matrix.n_columns_at_once // size)
     for first in range(0, n_groups, step):
         rows = members[first : first + step]
         lines = design.columns(rows.ravel()).reshape(*rows.shape, -1)

@@ -8,28 +8,16 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from l20fs.tables.errors import DataError, MissingPackageError, SettingError, UnknownColumnError
-from l20fs.tables.settings import KEYS, Settings, read_settings
+from l20fs.tables.errors import DataError, MissingPackageError, UnknownColumnError
 
 if TYPE_CHECKING:
     from l20fs.tables.read import read_table
-    from l20fs.tables.table import Samples, Unprepared
+    from l20fs.tables.table import Samples
 
-__all__ = [
-    "KEYS",
-    "DataError",
-    "MissingPackageError",
-    "Samples",
-    "SettingError",
-    "Settings",
-    "UnknownColumnError",
-    "Unprepared",
-    "read_settings",
-    "read_table",
-]
+__all__ = ["DataError", "MissingPackageError", "Samples", "UnknownColumnError", "read_table"]
 
 #: Names that are loaded when they are used, with the numerical libraries: settings are needed before that.
-_MODULES = {"Samples": "table", "Unprepared": "table", "read_table": "read"}
+_MODULES = {"Samples": "table", "read_table": "read"}
 
 
 def __getattr__(name: str) -> Any:

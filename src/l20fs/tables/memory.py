@@ -16,9 +16,6 @@ from l20fs.tables.table import Reading
 #: Less memory than this is not asked for.
 ALWAYS_FREE = 2**26
 
-#: Least limit that open_large takes.
-LEAST_LIMIT = 2**27
-
 #: Limits of a control group (Docker, Slurm, systemd), and what it uses.
 GROUPS = (("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"))
 
@@ -91,8 +88,7 @@ def open_in_place(reading: Reading, shape: tuple[int, ...], **options: Any) -> A
     from l20fs import open_large
 
     try:
-        most = None if reading.max_memory is None else max(LEAST_LIMIT, reading.max_memory)
-        X = open_large(reading.file, max_memory=most, **options)
+        X = open_large(reading.file, **options)
     except ValueError as error:
         raise DataError(str(error)) from error
     if tuple(X.shape) != shape:

@@ -64,30 +64,31 @@ def prepared(contents: Contents, reading: Reading) -> tuple[Contents, Matrix, Un
     values = X.data if sp.issparse(X) else X
     if np.isfinite(values).all():
         return contents, X, None, {}
-    infinite = np.isinf(values)
-    if infinite.any():
-        n_infinite = int(infinite.sum())
-        where = _where(contents, *_first(X, np.isinf))
+    if n_infinite := int(np.isinf(values).sum()):
+        where = _where(contents, *_first(*_places(X, np.isinf)))
         what = counted(n_infinite, "infinite value")
         raise reading.error(f"{what}, {first_of(n_infinite)}in {where}. Fill them in or remove the columns or samples.")
     if reading.needed is not None:
         return contents, X, None, {}
+    places = _places(X, np.isnan)
     if rule == "refuse":
-        raise reading.error(f"{_gaps(contents)}. {WAYS_OUT}")
-    contents = _without_empty(contents, reading)
-    X = contents.X
-    by_feature = np.bincount(_places(X, np.isnan)[1], minlength=X.shape[1])
+        raise reading.error(f"{_gaps(contents, *places)}. {WAYS_OUT}")
+    left = _without_empty(contents, *places, reading)
+    if left is not contents:
+        contents, X = left, left.X
+        places = _places(X, np.isnan)
+    by_feature = np.bincount(places[1], minlength=X.shape[1])
     gaps = np.flatnonzero(by_feature)
     if not len(gaps):
         return contents, X, None, {}
     if rule == "drop":
         contents = _without(contents, by_feature > 0, "with missing values", reading)
         return contents, contents.X, None, {}
+    said = _gaps(contents, *places)
     if rule == "knn" and sp.issparse(X):
-        raise reading.error(f"{_gaps(contents)}. input.missing=knn needs a dense table, and this one is sparse. Use median.")
-    n_missing = int(by_feature.sum())
-    done = f"{by_number(n_missing, 'it is', 'they are')} filled in by {FILLED_IN[rule]}"
-    reading.say(f"{_gaps(contents)}; {done} (--config input.missing={rule})")
+        raise reading.error(f"{said}. input.missing=knn needs a dense table, and this one is sparse. Use median.")
+    done = f"{by_number(len(places[1]), 'it is', 'they are')} filled in by {FILLED_IN[rule]}"
+    reading.say(f"{said}; {done} (--config input.missing={rule})")
     unprepared = Unprepared(X, _imputer(rule, gaps, is_sparse=sp.issparse(X)))
     shares = {contents.features[place]: by_feature[place] / X.shape[0] for place in gaps.tolist()}
     return contents, unprepared.prepared(), unprepared, shares
@@ -101,9 +102,8 @@ def _imputer(rule: str, columns: Array, *, is_sparse: bool) -> Any:
     return median if is_sparse else ColumnImputer(median, columns)
 
 
-def _without_empty(contents: Contents, reading: Reading) -> Contents:
+def _without_empty(contents: Contents, samples: Array, features: Array, reading: Reading) -> Contents:
     """Leave out features and samples that have no value."""
-    samples, features = _places(contents.X, np.isnan)
     n_samples, n_features = contents.X.shape
     is_empty = np.bincount(features, minlength=n_features) == n_samples
     is_empty_sample = np.bincount(samples, minlength=n_samples) == n_features
@@ -127,11 +127,10 @@ def _without(contents: Contents, is_out: Array, why: str, reading: Reading) -> C
     return contents.with_features(np.flatnonzero(~is_out).tolist())
 
 
-def _gaps(contents: Contents) -> str:
+def _gaps(contents: Contents, samples: Array, features: Array) -> str:
     """Say how many values are missing, and where the first one is."""
-    features = _places(contents.X, np.isnan)[1]
     n_missing, n_features = len(features), len(np.unique(features))
-    where = _where(contents, *_first(contents.X, np.isnan))
+    where = _where(contents, *_first(samples, features))
     gaps = f"{counted(n_missing, 'value')} of {counted(n_features, 'feature')} {by_number(n_missing, 'is', 'are')} missing"
     return f"{gaps}, {first_of(n_missing)}in {where}"
 
@@ -150,8 +149,7 @@ def _places(X: Any, is_bad: Any) -> tuple[Array, Array]:
     return samples, features
 
 
-def _first(X: Any, is_bad: Any) -> tuple[int, int]:
-    """Return the sample and the feature of a bad value: of the first feature that has one."""
-    samples, features = _places(X, is_bad)
+def _first(samples: Array, features: Array) -> tuple[int, int]:
+    """Return the sample and the feature of the first of some values: of the first feature that has one."""
     first = np.lexsort((samples, features))[0]
     return int(samples[first]), int(features[first])

@@ -43,7 +43,7 @@ class _Section:
 
 @dataclass(frozen=True, kw_only=True)
 class Input(_Section):
-    """How a file is read; the keywords of :func:`~l20fs.tables.read_table`."""
+    """Reading of a file: the keywords of :func:`~l20fs.tables.read_table`."""
 
     samples_in: SamplesIn | None = field(
         default=None, metadata=_about("whether samples are rows or columns; else names of labels and samples show it")
@@ -96,7 +96,7 @@ class Search(_Section):
 
 @dataclass(frozen=True, kw_only=True)
 class Constraints(_Section):
-    """What every panel must have."""
+    """Conditions on every panel."""
 
     groups: str | None = field(
         default=None, metadata=_about("file with a feature and its group in each line: groups are selected as a whole")

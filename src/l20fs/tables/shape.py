@@ -111,8 +111,13 @@ def _reason_to_turn(table: Table, reading: Reading) -> str:
         return f"{rows[0]!r} is the name of a row" if rows else ""
     if reading.labelled:
         labelled = sorted(reading.labelled)
-        in_rows, in_columns = (len(match_names(names, labelled, near=True).rows) for names in (table.first, table.header))
+        in_columns, in_rows = (
+            len(match_names(table.header, labelled, near=True).rows),
+            len(reading.labelled & {*table.first}),
+        )
         few = min(len(labelled), len(table.header))
+        if 2 * in_columns < few:  # only then all names of a long column are looked at
+            in_rows = len(match_names(table.first, labelled, near=True).rows)
         is_match = 2 * in_columns >= min(few, 2 * max(1, len(labelled) // 50))
         if in_columns > in_rows and is_match:
             return f"the samples of {reading.labels and reading.labels.name} are the names of columns"

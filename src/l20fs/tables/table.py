@@ -1,4 +1,4 @@
-"""What passes between the steps of reading: the request, the cells of a file, its matrix with names, and the samples."""
+"""Records that pass between the steps of reading: the request, the cells of a file, its matrix with names, the samples."""
 
 from __future__ import annotations
 

@@ -514,9 +514,11 @@ class Numbers:
     def __init__(self, lines: Lines, texts: Sequence[int], about: set[int], mark: str) -> None:
         self.separator, self.mark = lines.separator, mark
         self.n_columns = len(lines.header) - 1
-        self.numeric = [j for j in range(1, len(lines.header)) if j not in set(texts)]
+        among = set(texts)
+        self.numeric = [j for j in range(1, len(lines.header)) if j not in among]
         self.texts: dict[int, list[str]] = {j: [] for j in texts}
-        self.values = np.full((len(lines.records), self.n_columns), np.nan)
+        self.values = np.empty((len(lines.records), self.n_columns))
+        self.values[sorted(about)] = self.values[:, np.array(texts, dtype=np.intp) - 1] = np.nan
         self.odd: dict[tuple[int, int], str] = {}
         self._has_gaps = False
         self._cut = self._cutter(len(lines.header), texts)
@@ -600,6 +602,7 @@ class Numbers:
 
     def _read_cells(self, row: int, cells: Sequence[str]) -> None:
         """Convert the cells of a line, and keep the texts of those that are no plain numbers."""
+        self.values[row] = np.nan
         for j, cell in zip(self.numeric, cells, strict=True):
             plain = cell.replace(",", ".") if self.mark == "," and "." not in cell else cell
             try:

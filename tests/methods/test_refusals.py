@@ -1,0 +1,108 @@
+"""Parameters that make no sense are refused, by their name, their value and the rule."""
+
+from __future__ import annotations
+
+import pytest
+from samples import make_data
+
+from l20fs.methods import discover
+
+#: Method, parameter, value, words of the rule.
+REFUSED = [
+    ("CFS", "max_stale", 0, "a whole number at least 1"),
+    ("ChiSquare", "rank_by", "p", "'auto', 'statistic' or 'p_value'"),
+    ("ChiSquare", "binning", "equal", ""),
+    ("ChiSquare", "counts", "yes", "True or False"),
+    ("CFS", "binning", "bins", ""),
+    ("CFS", "n_bins", 1, ""),
+    ("CFS", "tau", -1, ""),
+    ("ChiSquare", "binning", "bins", ""),
+    ("ChiSquare", "n_bins", 1, ""),
+    ("ChiSquare", "tau", -1, ""),
+    ("InformationGain", "binning", "bins", ""),
+    ("InformationGain", "n_bins", 1, ""),
+    ("InformationGain", "tau", -1, ""),
+    ("MRMR", "binning", "bins", ""),
+    ("MRMR", "n_bins", 1, ""),
+    ("MRMR", "tau", -1, ""),
+    ("ESFS", "max_iter", 0, ""),
+    ("ESFS", "tol", -1, "a number above 0"),
+    ("InformationGain", "criterion", "gini", "'gain', 'ratio' or 'su'"),
+    ("InformationGain", "binning", None, ""),
+    ("InformationGain", "n_bins", 2.5, ""),
+    ("L21", "alpha", 0.0, "a number above 0 and below 1"),
+    ("L21", "alpha", 1.0, ""),
+    ("L21", "n_alphas", 1, "a whole number at least 2"),
+    ("L21", "ranking", "path", "'entry' or 'norm'"),
+    ("L21", "max_iter", 0, ""),
+    ("L21", "tol", 0.0, ""),
+    ("LassoOVR", "alpha", 0.0, "a number above 0 and below 1"),
+    ("LassoOVR", "alpha", 1.0, ""),
+    ("LassoOVR", "n_alphas", 1, "a whole number at least 2"),
+    ("LassoOVR", "ranking", "max", "'entry' or 'norm'"),
+    ("LassoOVR", "max_iter", 0, ""),
+    ("LassoOVR", "tol", 0.0, ""),
+    ("LFS", "penalty", 0, "a number above 0"),
+    ("LFS", "max_iter", 1.5, ""),
+    ("LFS", "tol", "small", ""),
+    ("MRMR", "variant", "max", "'mid', 'miq', 'fcq' or 'fcd'"),
+    ("MRMR", "binning", "equal", ""),
+    ("MRMR", "tau", "wide", ""),
+    ("MRMR", "max_features", 0, ""),
+    ("NonnegativeL21", "alpha", 0.0, "a number above 0 and below 1"),
+    ("NonnegativeL21", "alpha", 1.0, ""),
+    ("NonnegativeL21", "max_iter", 0, ""),
+    ("NonnegativeL21", "tol", 0.0, ""),
+    ("ReliefF", "variant", "relief", "'relieff', 'nearest' or 'feast'"),
+    ("ReliefF", "n_neighbors", 0, "a whole number at least 1"),
+    ("ReliefF", "n_neighbors", 2.5, "a whole number at least 1"),
+    ("ReliefF", "n_neighbors", True, ""),
+    ("RFS", "gamma", 0.0, "a number above 0"),
+    ("RFS", "gamma", "1", ""),
+    ("RFS", "bias", "free", "'none' or 'unpenalised'"),
+    ("RFS", "max_iter", 0, ""),
+    ("RFS", "tol", -0.001, ""),
+    ("RLSR", "gamma", 0.0, "a number above 0"),
+    ("RLSR", "p", 0.0, "a number above 0"),
+    ("RLSR", "p", 1.5, "a number above 0 and up to 1"),
+    ("RLSR", "max_iter", 0, ""),
+    ("RLSR", "tol", -0.001, ""),
+    ("RPMFS", "mu", 0, "a number above 0"),
+    ("RPMFS", "rho", 0.9, "a number at least 1"),
+    ("RPMFS", "init", "ones", "'zeros' or 'random'"),
+    ("RPMFS", "max_iter", 0, ""),
+    ("RPMFS", "tol", 0, ""),
+    ("RPMFS", "n_features_to_select", None, ""),
+    ("SVMRFE", "C", 0.0, "a number above 0"),
+    ("SVMRFE", "scale", "unit", ""),
+    ("SVMRFE", "max_features", 0, ""),
+    ("SVMRFE", "step", 1.5, "a number above 0 and below 1"),
+    ("SVMRFE", "step", 0, "a whole number at least 1"),
+    ("SVMRFE", "epsilon", -0.1, ""),
+    ("SVMRFE", "task", "numbers", ""),
+    ("SVMRFE", "tol", 0.0, ""),
+    ("SVMRFE", "max_iter", 0, ""),
+    ("UDFS", "n_clusters", 0, ""),
+    ("UDFS", "n_neighbors", 1.5, "a whole number"),
+    ("UDFS", "alpha", 0.0, "a number at least 1e-12"),
+    ("UDFS", "local_ridge", -1.0, ""),
+    ("UDFS", "scale", "unit", ""),
+    ("UDFS", "max_iter", 0, ""),
+    ("UDFS", "tol", -1.0, ""),
+    ("URAFS", "n_clusters", 0, ""),
+    ("URAFS", "alpha", 0.0, "a number above 0"),
+    ("URAFS", "graph_weight", -1.0, "a number at least 0"),
+    ("URAFS", "entropy", 0, ""),
+    ("URAFS", "scale", "unit", ""),
+    ("URAFS", "init", "zeros", "'pca' or 'random'"),
+    ("URAFS", "max_iter", 0, ""),
+    ("URAFS", "tol", -1.0, ""),
+]
+
+
+@pytest.mark.parametrize(("name", "parameter", "value", "words"), REFUSED)
+def test_what_makes_no_sense_is_refused(name, parameter, value, words):
+    with pytest.raises(ValueError, match=r"is not valid\. |is unknown\. ") as caught:
+        discover()[name](**{parameter: value}).fit(*make_data())
+    assert str(caught.value).startswith(f"{parameter}={value!r} ")
+    assert words in str(caught.value)
