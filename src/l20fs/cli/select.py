@@ -135,7 +135,7 @@ def run(
     from l20fs.cli.search import make_search
     from l20fs.inputs.names import NamedColumns
     from l20fs.inspection import near_optimal_panels
-    from l20fs.prediction.panel_records import PanelError
+    from l20fs.prediction.panel_file import PanelError
     from l20fs.report.selection import Selection
 
     X = NamedColumns(samples.X, samples.feature_names)
