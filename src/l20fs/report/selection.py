@@ -30,6 +30,9 @@ MORE_FEATURES, LEAST_FEATURES, MOST_FEATURES, MOST_WEIGHTS = 25, 50, 200, 8000
 #: Dots of all features together, and of a class at least and at most; classes that dots and a table of confusions can show.
 MOST_DOTS, FEWEST_OF_CLASS, MOST_OF_CLASS, MOST_STRIPS, MOST_CONFUSED = 12_000, 8, 60, 12, 25
 
+#: Features that can replace one of a near-optimal panel.
+MOST_REPLACEMENTS = 5
+
 #: Predictions of which all scores get an interval.
 MOST_RESAMPLED = 10**6
 
@@ -293,20 +296,29 @@ class Selection:
         return [(self.classes[a], self.classes[b], f"{100.0 * shares[a, b]:.0f} %") for a, b in found if shares[a, b] > 0.0]
 
     @cached_property
+    def core(self) -> list[str]:
+        """Features, or the first ones of groups, in all near-optimal panels."""
+        found = self.alternatives
+        assert found is not None
+        return [str(self.names[head]) for head in self._heads(found.counts == found.n_panels)]
+
+    @cached_property
     def optional(self) -> list[tuple[str, str, str]]:
         """Features in some of the near-optimal panels: the name, the share of the panels, and what can replace it."""
         found = self.alternatives
         assert found is not None
-        names = self.names
+        heads = self._heads((found.counts > 0) & (found.counts < found.n_panels))
         replacements = found.replacements()
-        return [
-            (
-                str(names[feature]),
-                f"{100.0 * found.counts[feature] / found.n_panels:.1f} %",
-                ", ".join(str(names[other]) for other in list(replacements.get(feature, {}))[:5]),
-            )
-            for feature in found.in_some[np.argsort(-found.counts[found.in_some], kind="stable")].tolist()
-        ]
+        rows = []
+        for head in heads[np.argsort(-found.counts[heads], kind="stable")].tolist():
+            others = [str(self.names[other]) for other in list(replacements.get(head, {}))[:MOST_REPLACEMENTS]]
+            rows.append((str(self.names[head]), f"{100.0 * found.counts[head] / found.n_panels:.1f} %", ", ".join(others)))
+        return rows
+
+    def _heads(self, mask: Array) -> Array:
+        """Return the features of a mask, of groups the first ones."""
+        chosen = np.flatnonzero(mask)
+        return chosen[np.sort(np.unique(self.search.path_.unit_of[chosen], return_index=True)[1])]
 
     @property
     def n_repeats(self) -> int:
