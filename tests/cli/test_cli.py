@@ -18,7 +18,6 @@ from l20fs import L20Selector
 from l20fs.cli import load, run
 from l20fs.data import load_srbct, make_planted
 from l20fs.evaluation import judges
-from l20fs.objective.solution_path import SolutionPath
 
 DEFAULTS = L20Selector().get_params()
 
@@ -73,8 +72,6 @@ def test_output_folder_holds_the_results(results):
     rows = read_tsv(results / "cv.tsv")
     assert [int(row["n_features"]) for row in rows] == list(range(1, 13))
     assert {row["metric"] for row in rows} == {"accuracy"}
-    path = SolutionPath.load(results / "path.npz")
-    assert [f"g{j}" for j in path.support(3)] == [row["feature"] for row in selection]
     shown = page_data(results)
     assert shown["features"][:3] == [row["feature"] for row in selection]
     assert [shown["columns"]["score"][:3], shown["coef"][2]] == [
@@ -107,7 +104,7 @@ def test_the_way_a_run_is_spelled_changes_no_byte(tmp_path, quick_table):
     short, long = str(tmp_path / "short"), str(tmp_path / "long")
     assert run(["select", quick_table, "--target", "type", "-k", "3", "-o", short]) == 0
     given = [f"--method={DEFAULTS['solver']}", "--ridge", str(DEFAULTS["ridge"]), f"--scale={DEFAULTS['scale']}"]
-    given += ["--class-weight", DEFAULTS["class_weight"] or "none", f"--ranking={DEFAULTS['ranking']}"]
+    given += ["--class-weight", DEFAULTS["class_weight"] or "none"]
     assert run(["select", "--seed", "0", *given, "-k3", "--output", long, "--target", "type", quick_table]) == 0
     assert contents(tmp_path / "short") == contents(tmp_path / "long")
 
@@ -180,8 +177,6 @@ def test_selection_from_a_file_is_that_of_the_library(tmp_path, capsys, seed):
         (["--ridge", "auto"], {"ridge": "auto"}),
         (["--class-weight", "balanced"], {"class_weight": "balanced"}),
         (["--class-weight", "none"], {"class_weight": None}),
-        (["--ranking", "norm"], {"ranking": "norm"}),
-        (["--ranking", "entry"], {"ranking": "entry"}),
     ],
     ids=str,
 )
@@ -199,7 +194,7 @@ def test_options_reach_the_selector(tmp_path, capsys, monkeypatch, options, para
     file = write_table(tmp_path / "table.tsv", X, labels)
     assert run(["select", file, "--target", "type", "-k", "4", "--json", *options]) == 0
     # What is not asked for is left to the selector, all of it.
-    assert fitted == [DEFAULTS | {"n_features_to_select": 4, "max_features": 12} | parameters]
+    assert fitted == [DEFAULTS | {"n_features_to_select": 4, "max_features_to_select": 12} | parameters]
     summary = json.loads(capsys.readouterr().out)
     selector = L20Selector(4, max_features_to_select=12, **parameters).fit(X, labels)
     assert summary["selected"] == [f"g{j}" for j in selector.path_.support(4)]
@@ -213,7 +208,7 @@ def test_help_offers_every_solver_and_states_the_defaults(capsys):
     assert run(["select", "--help"]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert ", ".join(SOLVERS) in text
-    stated = [DEFAULTS[name] or "none" for name in ("solver", "ridge", "scale", "class_weight", "ranking")]
+    stated = [DEFAULTS[name] or "none" for name in ("solver", "ridge", "scale", "class_weight")]
     for value in [DEFAULTS["n_features_to_select"], *stated]:
         assert f"[default: {value}" in text
 
@@ -250,7 +245,6 @@ def test_help_ends_with_0(capsys, arguments):
         (["select", "TABLE", "--target", "type", "-k", "0"], "-k"),
         (["select", "TABLE", "--target", "type", "-k", "few"], "-k"),
         (["select", "TABLE", "--target", "type", "--method", "lasso"], "lasso"),
-        (["select", "TABLE", "--target", "type", "--ranking", "alphabet"], "alphabet"),
         (["select", "TABLE", "--target", "type", "--class-weight", "equal"], "equal"),
         (["select", "TABLE", "--target", "type", "--ridge", "-1"], "--ridge"),
         (["select", "TABLE", "--target", "type", "--seed", "-1"], "seed"),
