@@ -46,12 +46,12 @@ def test_the_table_says_for_every_k_what_the_selection_frame_says(seed, solver):
         expected = found.selector.set_params(n_features_to_select=k).to_frame(
             pd.DataFrame(found.samples.X, columns=NAMES), found.samples.y
         )
-        for name in ("feature", "rank", "level", "rule", "could_replace"):
-            assert stated[name].tolist() == expected[name].tolist(), (k, name)
-        for name in ("score", "norm"):
-            np.testing.assert_allclose(stated[name], expected[name], rtol=1e-5)
+        same = {"feature": "feature", "rank": "rank", "level": "direction", "could_replace": "correlated_features"}
+        for name, own in same.items():
+            assert stated[name].tolist() == expected[own].tolist(), (k, name)
+        np.testing.assert_allclose(stated["score"], expected["score"], rtol=1e-5)
         coef = found.selector.path_.refit(k).coef[:, found.selector.path_.support(k)]
-        np.testing.assert_allclose(stated["failure_cost"], expected["failure_cost"], rtol=6e-3)
+        np.testing.assert_allclose(stated["failure_cost"], expected["loss_increase"], rtol=6e-3)
         for label, weights in zip(LETTERS, coef, strict=True):
             np.testing.assert_allclose(stated[f"coef_{label}"], weights, rtol=1e-3)
 
@@ -66,7 +66,7 @@ def test_substitutes_are_right_for_every_k_among_many_alike(seed):
     for k in range(1, 13):
         expected = (
             found.selector.set_params(n_features_to_select=k)
-            .to_frame(pd.DataFrame(X, columns=NAMES))["could_replace"]
+            .to_frame(pd.DataFrame(X, columns=NAMES))["correlated_features"]
             .tolist()
         )
         assert [row["could_replace"] for _, row in frame_of(content.selection_tsv(k)).iterrows()] == expected
@@ -79,7 +79,7 @@ def test_the_list_of_substitutes_stays_short():
     selector = L20Selector(100, max_features_to_select=100).fit(X, y)
     content = build_content(made(X, y, [f"x{j}" for j in range(300)], selector, 100))
     assert sum(map(len, content.substitutes)) < 100 * 15  # all pairs are 5000
-    expected = selector.set_params(n_features_to_select=37).to_frame(X)["could_replace"].tolist()
+    expected = selector.set_params(n_features_to_select=37).to_frame(X)["correlated_features"].tolist()
     assert frame_of(content.selection_tsv(37))["could_replace"].tolist() == expected
 
 
