@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import time
 
 import array_api_strict
@@ -320,36 +319,3 @@ def wide_problem():
     X = rng.standard_normal((80, 2100))
     y = np.argmax(X[:, :3] + rng.standard_normal((80, 3)), axis=1)
     return X, y, da.from_array(X, chunks=(80, 200)).map_blocks(slow, meta=X[:0])
-
-
-def _a_worker_is_killed(client):
-    """D1: SIGKILL in the middle of a fit."""
-    X, y, lazy = wide_problem()
-    killed = []
-
-    def kill_one(stage):
-        if len(stage.rows) > 3 and not killed:
-            killed.append(pids(client)[0])
-            os.kill(killed[0], signal.SIGKILL)
-
-    found = L20Selector(12, solver="ahiht", callback=kill_one).fit(lazy, y)
-    assert killed
-    np.testing.assert_array_equal(found.path_.indices, L20Selector(12, solver="ahiht").fit(X, y).path_.indices)
-
-
-def _all_workers_are_killed(client):
-    """Their nannies restart them."""
-    X, y, lazy = wide_problem()
-    while len(client.nthreads()) < 2:  # one was killed before
-        time.sleep(0.1)
-    killed = []
-
-    def kill_all(stage):
-        if len(stage.rows) > 3 and not killed:
-            killed.extend(pids(client))
-            for pid in killed:
-                os.kill(pid, signal.SIGKILL)
-
-    found = L20Selector(12, solver="ahiht", callback=kill_all).fit(lazy, y)
-    assert len(killed) == 2
-    np.testing.assert_array_equal(found.path_.indices, L20Selector(12, solver="ahiht").fit(X, y).path_.indices)
