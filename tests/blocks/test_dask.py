@@ -256,8 +256,6 @@ def test_cluster(cluster, tmp_path):
     _a_loader_fails()
     check_lies(["complex", "narrow"])
     _blocks_that_the_user_holds(cluster)
-    _a_worker_is_killed(cluster)
-    _all_workers_are_killed(cluster)
 
 
 def _same_fit():
