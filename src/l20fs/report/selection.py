@@ -22,7 +22,7 @@ from l20fs.typing import Array
 if TYPE_CHECKING:
     import pandas as pd
 
-    from l20fs import L20SelectorCV, Panel, NearOptimalPanels, StabilitySelector
+    from l20fs import L20SelectorCV, NearOptimalPanels, Panel, StabilitySelector
 
 #: Features that a page shows besides the selected ones, at least and at most; numbers of weights of all its sizes.
 MORE_FEATURES, LEAST_FEATURES, MOST_FEATURES, MOST_WEIGHTS = 25, 50, 200, 8000
