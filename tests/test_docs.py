@@ -1,21 +1,23 @@
-"""The documentation site: what it is built from is there; the code on its pages runs. ``make docs`` builds it."""
+"""The documentation: pages, links and names exist; the code on pages runs. ``make docs`` builds the site."""
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
+import pkgutil
 import re
-import sys
-import types
+import tomllib
 from pathlib import Path
 
 import pytest
-from sklearn.utils.estimator_checks import check_estimator
 
-from l20fs import L20Selector
-from l20fs.data import load_srbct
+from l20fs.cli import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
+REPOSITORY = "https://github.com/l20fs/l20fs/"
+SITE = "https://l20fs.readthedocs.io/en/latest/"
 
 
 def load(file):
@@ -26,67 +28,98 @@ def load(file):
     return module
 
 
-def listed_in_api():
-    """Return the public names of docs/api.md by module."""
-    text = (DOCS / "api.md").read_text()
-    found = re.findall(r"currentmodule:: (\S+)\n\n.*?:nosignatures:\n\n(.*?)```", text, flags=re.DOTALL)
-    return {module: set(names.split()) for module, names in found}
+def code_of(page):
+    return re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL)
 
 
 def test_the_api_page_has_every_public_object():
     pytest.importorskip("numpydoc", reason="tools/check_docstrings.py needs numpydoc")
     public = load(ROOT / "tools" / "check_docstrings.py").PUBLIC
     expected = {name: set(names or importlib.import_module(name).__all__) for name, names in public.items()}
-    assert listed_in_api() == expected
+    text = (DOCS / "api.md").read_text()
+    listed = re.findall(r"currentmodule:: (\S+)\n\n.*?:nosignatures:\n\n(.*?)```", text, flags=re.DOTALL)
+    assert {module: set(names.split()) for module, names in listed} == expected
 
 
-def test_every_page_is_in_a_table_of_contents():
-    toctrees = re.compile(r"```\{toctree\}\n(.*?)```", flags=re.DOTALL)
-    entries = {"index"}
-    for page in DOCS.glob("*.md"):
-        for block in toctrees.findall(page.read_text()):
-            lines = [line.strip() for line in block.splitlines() if line.strip() and not line.startswith(":")]
-            entries |= {re.sub(r".*<(.*)>", r"\1", line) for line in lines}
-    assert "methods/[a-z]*" in entries
-    pages = {page.stem for page in DOCS.glob("*.md")}
-    assert pages <= entries
-    assert entries - pages == {"methods/[a-z]*", "methods/README", "gallery/index"}
+def test_every_page_is_in_the_table_of_contents():
+    blocks = re.findall(r"```\{toctree\}\n(.*?)```", (DOCS / "index.md").read_text(), flags=re.DOTALL)
+    entries = {line for block in blocks for line in block.split() if not line.startswith(":") and line[0].islower()}
+    assert entries == {page.stem for page in DOCS.glob("*.md")} - {"index"} | {"gallery/index"}
 
 
 def test_the_gallery_has_every_example():
     pytest.importorskip("sphinx", reason="make docs has Sphinx")
     order = load(DOCS / "_ext" / "reports.py").ORDER
     assert sorted(order) == sorted(file.stem for file in (ROOT / "examples").glob("*.py"))
-    assert len(order) >= 10
 
 
-def test_links_that_show_a_file_show_the_title_of_its_page():
-    pytest.importorskip("sphinx", reason="make docs has Sphinx")
-    with_titles = load(DOCS / "_ext" / "page_titles.py").with_titles
-    assert with_titles("[a.md](a.md) [docs/b.md](b.md#c) [b](b.md)") == "[](a.md) [](b.md#c) [b](b.md)"
-
-
-def test_own_methods_and_solvers_work_as_the_page_says(monkeypatch):
-    page = types.ModuleType("extend_page")
-    monkeypatch.setitem(sys.modules, page.__name__, page)  # where pickle looks for what it defines
-    for block in re.findall(r"```python\n(.*?)```", (DOCS / "extend.md").read_text(), flags=re.DOTALL):
-        exec(block, vars(page))
-    check_estimator(page.MeanDistance(1))
-    tumours = load_srbct()
-    losses = {
-        solver: L20Selector(10, solver=solver).fit(tumours.data, tumours.target).path_.losses[-1]
-        for solver in ("forward", "swap", page.SwapAtTheEnd())
-    }
-    assert losses[page.SwapAtTheEnd()] <= losses["forward"]
-    assert page.selector.solver.step == 5
-
-
-def test_the_first_steps_run():
-    (block,) = re.findall(r"## In Python\n\n```python\n(.*?)```", (DOCS / "start.md").read_text(), flags=re.DOTALL)
+@pytest.mark.parametrize("name", ["README", "tutorial_python", "how_many", "alternatives", "constraints", "use_panel"])
+def test_the_code_of_a_page_runs(name, tmp_path, monkeypatch):
+    """Pages that begin with their own data."""
+    monkeypatch.chdir(tmp_path)
+    (page,) = (page for page in PAGES if page.stem == name)
     names: dict[str, object] = {}
-    exec(block, names)
-    assert names["selector"].support_.sum() == 20
-    assert 0.9 < names["search"].corrected_score_ <= 1.0
+    for block in code_of(page):
+        exec(block, names)
+    assert names
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_code_is_python(page):
+    for block in code_of(page):
+        compile(block, page.name, "exec")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_and_dotted_names_exist(page):
+    text = page.read_text()
+    for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
+        if link.startswith("http") and not link.startswith((REPOSITORY, SITE)):
+            continue
+        assert source_of(link, page).exists(), link
+    for name in set(re.findall(r"(?<![\w/.])l20fs(?:\.[A-Za-z_]\w*)+", text)):
+        assert pkgutil.resolve_name(name), name
+
+
+def source_of(link, page):
+    """Return the file that a link leads to, or from which the site makes it."""
+    if link.startswith(REPOSITORY):
+        return ROOT / re.sub(r"^(blob|tree)/main/", "", link.removeprefix(REPOSITORY))
+    folder, path = page.parent, link
+    if link.startswith(SITE):
+        folder, path = DOCS, re.sub(r"\.html$", ".md", link.removeprefix(SITE))
+    if found := re.fullmatch(r"gallery/(\w+)(?:\.md)?", path):
+        return ROOT / "examples" / ("GALLERY_HEADER.rst" if found[1] == "index" else f"{found[1]}.py")
+    return folder / path
+
+
+def test_sections_that_links_name_exist():
+    titles = {page.name: headings(page) for page in PAGES}
+    for page in PAGES:
+        for target, section in re.findall(r"\]\((\w*(?:\.md)?)#([\w-]+)\)", page.read_text()):
+            assert section in titles[target or page.name], f"{page.name}: {target}#{section}"
+
+
+def headings(page):
+    """Return the anchors of the headings of a page."""
+    found = re.findall(r"^#+ (.*)$", page.read_text(), flags=re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in found}
+
+
+def test_every_claim_has_a_command_that_exists():
+    rows = re.findall(r"^\| .* \| `(.*)` \|$", (ROOT / "README.md").read_text(), flags=re.MULTILINE)
+    assert 1 <= len(rows) <= 4
+    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    for command in rows:
+        program, what, *_ = command.split()
+        assert {"make": what in targets, "python": (ROOT / what).exists(), "l20fs": what in COMMANDS}[program], command
+
+
+def test_extras_that_pages_name_exist():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for page in PAGES:
+        named = re.findall(r"(?:l20fs|'\.)\[([\w,]+)\]", page.read_text())
+        assert {extra for each in named for extra in each.split(",")} <= set(extras), page.name
 
 
 def test_the_check_of_the_site_finds_what_is_wrong(tmp_path):
@@ -104,16 +137,3 @@ def test_the_check_of_the_site_finds_what_is_wrong(tmp_path):
         "b.html: no place for a.html#gone",
         "s.css loads something from outside",
     ]
-
-
-@pytest.mark.parametrize("name", ["certificate", "panel", "penalty", "plots", "replacement", "stability", "tutorial"])
-def test_the_code_of_a_page_runs(name, tmp_path, monkeypatch):
-    """Pages that begin with their own data; panels.md is among them, but takes the minute that it promises."""
-    plt = pytest.importorskip("matplotlib.pyplot")
-    monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", (DOCS / f"{name}.md").read_text(), flags=re.DOTALL)
-    names: dict[str, object] = {}
-    for block in blocks:
-        exec(block, names)
-    plt.close("all")
-    assert blocks
