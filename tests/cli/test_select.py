@@ -42,7 +42,7 @@ def test_results_are_those_of_the_search(table, results):
     search = L20SelectorCV(3).fit(X, y)
     found = read_tsv(results / "features.tsv")
     assert found["feature"].tolist() == search.get_feature_names_out()[np.argsort(search.ranking_[search.support_])].tolist()
-    assert list(found)[:4] == ["feature", "rank", "score", "loss_increase"]
+    assert list(found)[:4] == ["feature", "rank", "score", "direction"]
     assert {"direction", "correlated_features", "coef_left", "coef_mid", "coef_right"} <= set(found)
     panel = Panel.load(results / "panel.json")
     assert panel.predict(X).tolist() == search.predict(X).tolist()

@@ -268,7 +268,7 @@ class L20Regressor(Scored, RegressorMixin, _Model):
 
     Parameters
     ----------
-    n_features_to_select, max_features_to_select, solver, loss, ridge, scale : various
+    n_features_to_select, max_features_to_select, solver, loss, ridge, refit_ridge, scale : various
         As in :class:`L20Selector`.
     constraints, fit_intercept, verbose : various
         As in :class:`L20Selector`.
@@ -302,6 +302,7 @@ class L20Regressor(Scored, RegressorMixin, _Model):
         solver: str | Solver = DEFAULT_SOLVER,
         loss: Loss = "squared_error",
         ridge: float | str = DEFAULT_RIDGE,
+        refit_ridge: float | None = None,
         scale: Scale = DEFAULT_SCALE,
         constraints: Constraints | None = None,
         fit_intercept: bool = True,
@@ -312,6 +313,7 @@ class L20Regressor(Scored, RegressorMixin, _Model):
         self.solver = solver
         self.loss = loss
         self.ridge = ridge
+        self.refit_ridge = refit_ridge
         self.scale = scale
         self.constraints = constraints
         self.fit_intercept = fit_intercept

@@ -390,7 +390,7 @@ class L20SelectorCV(SearchedSelector):
     @property
     def _ridges(self) -> list[Any]:
         """The strengths of the ridge term of the selection; of numbers two, unless one is given."""
-        is_open = self.ridge is None and self._template.ridge == "auto" and self._judged.is_own
+        is_open = self.ridges is None and self._template.ridge == "auto" and self._judged.is_own
         return ["auto", STRONG_RIDGE] if is_open and not self._judged.classifies else self._grid.ridges
 
     def _refit_ridges(self, n_predicted: int) -> Sequence[float | None]:
@@ -495,7 +495,7 @@ class L20SelectorCV(SearchedSelector):
         return self._grid.counts(possible, limit, self._n_wanted(rule, n_units))
 
     def _encode(self, y: Array) -> Targets:
-        fit_intercept, task = self._template.fit_intercept, self._declared_task
+        fit_intercept, task = self._template.fit_intercept, self._template.task
         self._is_flat = y.ndim == 1
         if task == "auto" and self.estimator is not None:
             task = "classification" if JudgedModel(self.estimator, None).classifies else "regression"
@@ -507,7 +507,7 @@ class L20SelectorCV(SearchedSelector):
                 "Unknown label type: y is a label indicator. Use task='regression', or one label per sample, such as "
                 "y.argmax(axis=1)."
             )
-        if self._declared_task == "auto" and self.estimator is None:
+        if self._template.task == "auto" and self.estimator is None:
             warn_of_numbers(y, targets)
         self.task_: Task = "regression" if targets.classes is None else "classification"
         return targets

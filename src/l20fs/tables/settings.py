@@ -217,7 +217,8 @@ def _checked(name: str, value: Any, kind: Any, least: float) -> Any:
         return str(value)
     noun = "a whole number" if int in kinds else "a number" if is_number else "" if choices else "a text"
     numbers = f"{noun} at least {least:g}" if is_number else noun
-    raise SettingError(f"{name}={value!r} is not valid. Use {' or '.join(filter(None, [quoted(choices, 'or'), numbers]))}.")
+    allowed = [*([quoted(choices, "or")] if choices else []), *([numbers] if numbers else [])]
+    raise SettingError(f"{name}={value!r} is not valid. Use {' or '.join(allowed)}.")
 
 
 def _texts(value: Any) -> list[str] | None:
