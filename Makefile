@@ -48,7 +48,7 @@ docs: .venv-docs/stamp
 	.venv-docs/bin/python tools/check_site.py build/docs/html --screenshots build/docs/screenshots
 	@echo "build/docs/html/index.html"
 
-# Every line of docs/interoperability.md, with every package that it names.
+# Every line of tests/interoperability.md, with every package that it names.
 test-interop: .venv-docs/stamp
 	OMP_NUM_THREADS=1 .venv-docs/bin/python -m pytest -q -rs -p no:cacheprovider tests/test_interoperability.py
 

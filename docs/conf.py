@@ -63,7 +63,7 @@ numpydoc_xref_aliases = {
     "ndarray": "numpy.ndarray",
     "SolutionPath": "l20fs.SolutionPath",
     "Panel": "l20fs.Panel",
-    "PanelAtlas": "l20fs.PanelAtlas",
+    "NearOptimalPanels": "l20fs.NearOptimalPanels",
     "Constraints": "l20fs.Constraints",
 }
 toc_object_entries_show_parents = "hide"
@@ -98,7 +98,7 @@ html_favicon = "_static/logo.svg"
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 html_show_sourcelink = False
-html_sidebars = {"index": [], "whats_new": []}
+html_sidebars = {"index": []}
 html_theme_options = {
     "logo": {"image_light": "_static/logo.svg", "image_dark": "_static/logo.svg", "text": "l20fs", "alt_text": ""},
     "github_url": "https://github.com/l20fs/l20fs",

@@ -1,4 +1,4 @@
-"""Every line of the pages on interoperability, deployment and AnnData runs; what needs a package that is not here skips."""
+"""Every line of the pages on interoperability, panels and single cells runs; what needs a package that is not here skips."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def sections(page):
     return "\n".join(BLOCK.findall(head)), {part.splitlines()[0]: "\n".join(BLOCK.findall(part)) for part in rest}
 
 
-START, SECTIONS = sections((ROOT / "docs" / "interoperability.md").read_text())
+START, SECTIONS = sections((Path(__file__).parent / "interoperability.md").read_text())
 
 #: Code of other sections that a section goes on from.
 NEEDS = {"ONNX": ["Pipeline", "skops"], "MLflow": ["skops"], "shap": ["skops"]}
@@ -41,12 +41,12 @@ def test_every_line_runs(title, tmp_path, monkeypatch):
     code = [SECTIONS[name] for name in (*NEEDS.get(title, []), title)]
     if "make_pipeline" in code[-1] and "Pipeline" not in (title, *NEEDS.get(title, [])):
         code.insert(0, SECTIONS["Pipeline"])
-    run([START, *code], tmp_path, monkeypatch, f"docs/interoperability.md: {title}")
+    run([START, *code], tmp_path, monkeypatch, f"interoperability.md: {title}")
 
 
-@pytest.mark.parametrize("page", ["deploy", "anndata"])
+@pytest.mark.parametrize("page", ["use_panel", "single_cell"])
 def test_every_line_of_a_page_runs(page, tmp_path, monkeypatch):
-    names = {"adata": make_cells()} if page == "anndata" else {}
+    names = {"adata": make_cells()} if page == "single_cell" else {}
     run(BLOCK.findall((ROOT / "docs" / f"{page}.md").read_text()), tmp_path, monkeypatch, f"docs/{page}.md", **names)
 
 
@@ -77,6 +77,6 @@ def run(blocks, folder, monkeypatch, title, **names):
     with warnings.catch_warnings():
         warnings.simplefilter("default")  # of other packages; our own stay errors
         warnings.filterwarnings("error", module="l20fs|interoperability")
-        warnings.filterwarnings("ignore", message=r"\d+ of \d+ types have no marker")  # which docs/anndata.md shows
+        warnings.filterwarnings("ignore", message=r"\d+ of \d+ types have no marker")
         for block in blocks:
             exec(compile(block, title, "exec"), names)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from collections import Counter
 from pathlib import Path
 
 import click
@@ -24,7 +23,7 @@ OPTIONS = {"select": 18, "predict": 5, "validate": 9, "compare": 11}
 
 #: Words and phrases that the field does not use, or that stand for something that has a name.
 BANNED = [
-    r"\bdear(er)?\b", r"\bjudge[sd]?\b", r"\bwishes\b", r"\bhonest(ly)?\b", r"\btimid\b", r"\batlas\b", r"too sure",
+    r"\bdear(er)?\b", r"\bwishes\b", r"\bhonest(ly)?\b", r"\btimid\b", r"\batlas\b", r"too sure",
     r"how sure", r"\bpromised %", r"what is left over", r"told right", r"mixed up", r"small print", r"has had enough",
     r"blown up", r"price tag", r"slow twin",
 ]  # fmt: skip
@@ -70,10 +69,3 @@ def texts():
 def test_words_of_the_field(word):
     found = [name for name, text in texts() if re.search(word, text, flags=re.IGNORECASE)]
     assert not found
-
-
-def test_class_names_are_unique():
-    names: Counter[str] = Counter()
-    for file in SOURCE.rglob("*.py"):
-        names.update(node.name for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.ClassDef))
-    assert not [name for name, number in names.items() if number > 1]

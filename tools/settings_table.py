@@ -1,4 +1,4 @@
-"""Write the tables of formats and of settings into docs/files.md, from the records that the package itself reads.
+"""Write the tables of formats and of settings into docs/reference.md, from the records that the package itself reads.
 
 ``python tools/settings_table.py`` writes them, ``--check`` fails if they are not up to date.
 """
@@ -12,7 +12,7 @@ from typing import Literal, get_args, get_origin, get_type_hints
 from l20fs.tables.formats import FORMATS
 from l20fs.tables.settings import SECTIONS
 
-PAGE = Path(__file__).parents[1] / "docs" / "files.md"
+PAGE = Path(__file__).parents[1] / "docs" / "reference.md"
 
 
 def formats() -> str:

@@ -1,7 +1,7 @@
 """Fitted estimators in other formats: converters for skl2onnx, and the types that skops may load.
 
 :func:`register_converters` makes ``skl2onnx.to_onnx`` know every estimator of this package, alone and in a pipeline.
-:func:`trusted_types` is the list that ``skops.io.load`` and MLflow ask for. docs/deploy.md has both in use.
+:func:`trusted_types` is the list that ``skops.io.load`` and MLflow ask for. docs/use_panel.md names both.
 """
 
 from __future__ import annotations

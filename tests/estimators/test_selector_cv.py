@@ -126,7 +126,7 @@ def test_parallel_is_serial():
 
 
 def test_noise_scores_like_chance_unless_the_selection_has_seen_the_test_samples():
-    """The warning example of docs/cross_validation.md: 60 samples, 5000 features without any meaning, 3 classes."""
+    """The warning example of docs/how_many.md: 60 samples, 5000 features without any meaning, 3 classes."""
     random = np.random.default_rng(0)
     X, y = random.standard_normal((60, 5000)), np.arange(60) % 3
     honest = cross_val_score(L20SelectorCV(sizes=range(1, 31)), X, y, cv=5)

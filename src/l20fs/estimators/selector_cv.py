@@ -218,8 +218,8 @@ class L20SelectorCV(SearchedSelector):
         Parameters
         ----------
         X : array, DataFrame, sparse matrix or matrix in blocks, of shape (n_samples, n_features)
-            Finite numbers, or what ``preprocess`` takes. Without it, X may be a Dask array or a file (docs/scale.md), and a
-            dense array of torch or CuPy stays on its device, where the folds share it (docs/gpu.md).
+            Finite numbers, or what ``preprocess`` takes. Without it, X may be a Dask array, and a dense array of torch or
+            CuPy stays on its device, where the folds share it.
         y : array of shape (n_samples,), or (n_samples, n_outputs) for a regression
             Labels, or numbers for a regression.
         sample_weight : array of shape (n_samples,), optional

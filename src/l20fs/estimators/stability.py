@@ -168,7 +168,7 @@ class StabilitySelector(BaseSelector):
         Parameters
         ----------
         X : array, DataFrame, sparse matrix or matrix in blocks, of shape (n_samples, n_features)
-            What the selector takes; an array of torch or CuPy stays on its device (docs/gpu.md).
+            What the selector takes; an array of torch or CuPy stays on its device.
         y : array of shape (n_samples,) or (n_samples, n_outputs)
             What the selector takes; unsupervised methods of this package ignore it, any other selector gets it if it is
             given. If it holds labels, each half has its share of every class; a class with one sample can be in one half

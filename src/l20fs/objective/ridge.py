@@ -11,7 +11,7 @@ from l20fs.design.standardised import measure
 from l20fs.inputs.targets import Targets
 from l20fs.inputs.validation import check_number
 
-#: Value of ``ridge="auto"`` with far more features than samples; docs/defaults.md has the measurements.
+#: Value of ``ridge="auto"`` with far more features than samples; benchmarks/results/defaults.md has the measurements.
 RIDGE_FOR_LABELS, RIDGE_FOR_NUMBERS = 3.0, 1.0
 
 #: Largest value of it for numbers.
@@ -25,8 +25,8 @@ def auto_ridge(n_features: int, n_samples: float, *, for_labels: bool) -> float:
     r"""Return the strength of the ridge term for ``ridge="auto"``.
 
     It is :math:`3 q / (q + 10)` for labels and :math:`q / (q + 10)`, at most 0.1, for numbers, with q the number of features
-    per sample: weak on tall tables, where many samples separate correlated features, strong on wide ones. docs/defaults.md
-    has the measurements.
+    per sample: weak on tall tables, where many samples separate correlated features, strong on wide ones
+    (benchmarks/results/defaults.md).
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from l20fs.inputs.devices import as_numpy
 
 #: ``scale="auto"`` takes no moderated deviations if the features that vary more explain clearly less of the targets: if the
 #: correlation of log deviation and explained share is below minus this, and below minus two standard errors.
-#: docs/defaults.md has the measurements.
+#: benchmarks/results/defaults.md has the measurements.
 CONTRARY_CORRELATION = 0.1
 
 

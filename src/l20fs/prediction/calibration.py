@@ -344,7 +344,7 @@ class Calibrations(NamedTuple):
         """Return the calibrations by values of the rules of folds at their test samples, (n_samples, n_sizes, n_values).
 
         ``gain`` is the number of all samples per sample of a fold's training part: a rule learned from more samples may be
-        surer, and the slopes are multiplied by it. docs/probabilities.md has the measurements.
+        surer, and the slopes are multiplied by it. benchmarks/results/calibration.md has the measurements.
         """
         chosen = evenly_spaced(len(codes))
         of_rules = values[chosen].astype(np.float64, copy=False).swapaxes(0, 1)

@@ -29,7 +29,7 @@ class Panel:
 
     ``l20fs select`` writes one as ``panel.json``, and ``to_panel`` of a fitted :class:`L20Classifier`,
     :class:`L20Regressor` or :class:`L20SelectorCV` makes one. It predicts with NumPy alone, and holds sums over the training
-    samples but none of them. docs/panel.md describes the file.
+    samples but none of them.
 
     Parameters
     ----------

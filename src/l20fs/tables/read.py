@@ -80,7 +80,7 @@ def read_table(
         Number of bytes that reading may take; None: what is free. The matrix of an h5ad, zarr or npy file that needs more
         stays in its file, as :func:`l20fs.open_large` opens it; other files are refused.
     **settings : object
-        Keys of the section ``input``, such as ``samples_in="columns"`` or ``decimal=","``; ``docs/files.md`` has them all.
+        Keys of the section ``input``, such as ``samples_in="columns"`` or ``decimal=","``.
 
     Returns
     -------
