@@ -17,7 +17,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 # A module may import from its own level and from those below it.
 LEVELS = [
     ["typing", "defaults", "text", "files"],
-    ["inputs", "prediction", "tables"],
+    ["inputs", "prediction"],
     ["design"],
     ["objective"],
     ["solvers", "bounds", "evaluation"],
