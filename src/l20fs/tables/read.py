@@ -103,7 +103,7 @@ def read_table(
     >>> table.X.shape, table.y.tolist(), table.feature_names
     ((4, 2), ['wild', 'wild', 'mutant', 'mutant'], ['TP53', '1-Mar'])
     >>> table.notes[0][:48]
-    'tumours.csv: 1 feature name looks like a date (\\''
+    "tumours.csv: 1 feature name looks like a date ('"
     """
     if task not in get_args(Task):
         raise ValueError(f"task={task!r} is unknown. Use {quoted(get_args(Task), 'or')}.")
