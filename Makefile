@@ -173,7 +173,7 @@ $(VENV)/dev.stamp: pyproject.toml
 .PHONY: test-oldest test-newest test-core test-extras dist check-package
 INSTALL  = -m pip install --quiet --disable-pip-version-check
 PYTEST   = OMP_NUM_THREADS=1 PYTHONPATH=tests $(1)/bin/python -m pytest -n 2 --dist worksteal -q
-WITH_CLI = tests/cli src/l20fs/cli tests/test_compare.py src/l20fs/compare paper tests/fuzz tests/files tests/attacks
+WITH_CLI = tests/cli tests/report src/l20fs/cli tests/test_compare.py src/l20fs/compare paper tests/fuzz tests/files tests/attacks
 
 test-oldest: .venv-oldest/stamp
 	$(call PYTEST,.venv-oldest) $(ARGS)

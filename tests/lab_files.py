@@ -316,7 +316,7 @@ EVERYDAY = [
     LabFile(
         "below-limit.csv",
         text(csv(with_cells({(3, "MYC"): "<0.01", (4, "TP53"): "< 0.01"}))),
-        says=("<0.01", "'TP53'", "line"),
+        says=("<0.01", "'MYC'", "line"),
         values=without([(3, "MYC"), (4, "TP53")], 0.01),
     ),
     LabFile(

@@ -51,6 +51,6 @@ def fault_of(attack, outcome, folder):
         faults.append(f"does not say {attack.says!r}")
     if (folder / attack.name / "canary").exists():
         faults.append("code was run")
-    if attack.cap is not None and outcome["peak"] > 1.5 * attack.cap + outcome["base"] + SLACK:
+    if attack.cap is not None and attack.code and outcome["peak"] > 1.5 * attack.cap + outcome["base"] + SLACK:
         faults.append(f"{outcome['peak'] / 2**20:.0f} MiB at a cap of {attack.cap / 2**20:.0f} MiB")
     return f"{attack.name}: {', '.join(faults)}\n{said[-1500:]}" if faults else ""

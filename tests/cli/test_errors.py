@@ -26,7 +26,6 @@ REFUSED = [
     (["select", "demo", "--target", "type"], 2, "The built-in set has its own classes"),
     (["select", T], 2, "type"),
     (["select", T, "--target", "tpye"], 2, "Did you mean 'type'?"),
-    (["select", T, "--target", "tpye"], 2, "If the samples are columns, give the classes with --labels FILE."),
     ([*OWN, "-k", "0"], 2, "Use auto or best or a whole number from 1 on."),
     ([*OWN, "-k", "1e3"], 2, "'1e3' is not valid"),
     ([*OWN, "-k", "13"], 3, "there are 12 features only"),

@@ -7,6 +7,7 @@ error. With the environment variable ``L20FS_DEBUG`` an unexpected error is rais
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from importlib import import_module
 from importlib.util import find_spec
@@ -69,7 +70,10 @@ def main() -> None:
     """Run the command line."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # for LANG=C
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    if code == EXIT_INTERRUPTED:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C does not disturb the end
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:

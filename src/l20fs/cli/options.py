@@ -167,7 +167,7 @@ target = option("--target", section=INPUT, type=Text(), metavar="COLUMN", help="
 labels = option(
     "--labels",
     section=INPUT,
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, exists=True),
     metavar="FILE",
     help="Table with the target, joined by names.",
 )

@@ -56,7 +56,7 @@ def load_samples(
     **asked
         Further parameters of :func:`~l20fs.tables.read_table`, such as ``groups``.
     """
-    if data in DEMO and not os.path.exists(data):
+    if data in DEMO and not os.path.isfile(data):
         samples = load_demo(target, labels)
     else:
         given = {name: value for name, value in vars(settings.input).items() if value not in (None, ())}
@@ -67,7 +67,7 @@ def load_samples(
                     file, target, labels=labels, needed=needed, substitutes=substitutes, **{**given, **_given(asked)}
                 )
             except UnknownColumnError as error:
-                raise click.UsageError(_with_hint(str(error), labels)) from error
+                raise click.UsageError(str(error)) from error
         title = "standard input" if data == "-" else os.fsencode(Path(data).name).decode(errors="backslashreplace")
         samples = replace(samples, title=title)
     for text in samples.notes:
@@ -111,13 +111,6 @@ def _as_file(data: str, stack: ExitStack) -> Path:
     with open(0 if data == "-" else data, "rb", closefd=data != "-") as stream, open(copy, "wb") as kept:
         shutil.copyfileobj(stream, kept)
     return copy
-
-
-def _with_hint(text: str, labels: Path | None) -> str:
-    """Add what to do where the samples are in columns, which have no column of classes."""
-    if labels is None and " has no column " in text:
-        return f"{text} If the samples are columns, give the classes with --labels FILE."
-    return text
 
 
 def _logarithms(X: Any) -> Any:

@@ -16,7 +16,7 @@ from l20fs.tables.settings import Settings
 
 
 class NamedImputer(TransformerMixin, BaseEstimator):
-    """What fills the gaps of a table, with the names of its columns."""
+    """Imputer of the gaps of a table, with the names of its columns."""
 
     def __init__(self, transformer: Any, names: list[str]) -> None:
         self.transformer = transformer

@@ -41,7 +41,7 @@ def divisors_of(scale: Scale | Array, deviation: Any, varies: Any) -> tuple[str,
     """Return the rule that was used, and the divisor of each feature; of NumPy, or of the library of the deviations.
 
     ``"zscore"``: its deviation. ``"moderated"``: its deviation plus the median of the deviations of the features that vary,
-    so that features which hardly vary are not amplified (Tusher, Tibshirani and Chu 2001). ``"auto"``: ``"moderated"`` if the
+    so that features which hardly vary are not amplified (Tusher et al. 2001). ``"auto"``: ``"moderated"`` if the
     deviations are comparable, else ``"zscore"``: the 95th percentile is at most ``COMPARABLE_RATIO`` times the 5th, both of
     which are deviations themselves, of up to 20 the smallest and the largest. ``"none"``: 1.
 

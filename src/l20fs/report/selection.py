@@ -139,7 +139,7 @@ class Selection:
 
     @property
     def noun(self) -> str:
-        """What the number counts."""
+        """Noun for the units that the number counts."""
         return "group" if self.has_groups else "feature"
 
     @cached_property
@@ -203,7 +203,7 @@ class Selection:
 
     @property
     def measure(self) -> Metric:
-        """What scores are."""
+        """Metric of all scores."""
         return METRICS[self.metric]
 
     @cached_property
@@ -273,7 +273,7 @@ class Selection:
 
     @property
     def chance_name(self) -> str:
-        """What guesses so."""
+        """Name of the guess that has this score."""
         if self.is_regression:
             return "the mean"
         return "the class shares" if self.measure.needs == "probabilities" else "the largest class"
@@ -322,7 +322,7 @@ class Selection:
 
     @property
     def n_repeats(self) -> int:
-        """How often every sample was tested."""
+        """Number of times that every sample was tested."""
         n_tested = sum([len(fold.test) for fold in self.out_of_fold.folds])
         return max(1, round(n_tested / self.n_samples))
 

@@ -215,10 +215,10 @@ def _checked(name: str, value: Any, kind: Any, least: float) -> Any:
         return texts
     elif str in kinds and isinstance(value, str | Path):
         return str(value)
-    noun = "a whole number" if int in kinds else "a number" if is_number else "" if choices else "a text"
-    numbers = f"{noun} at least {least:g}" if is_number else noun
-    allowed = [*([quoted(choices, "or")] if choices else []), *([numbers] if numbers else [])]
-    raise SettingError(f"{name}={value!r} is not valid. Use {' or '.join(allowed)}.")
+    allowed = [quoted(choices, "or")] if choices else []
+    if is_number:
+        allowed.append(f"{'a whole number' if int in kinds else 'a number'} at least {least:g}")
+    raise SettingError(f"{name}={value!r} is not valid. Use {' or '.join(allowed) or 'a text'}.")
 
 
 def _texts(value: Any) -> list[str] | None:
