@@ -55,7 +55,7 @@ def passes(data: Path) -> None:
         lazy = da.from_array(X, chunks=(-(-len(X) // 3), -1)).map_blocks(look, dtype=X.dtype, meta=np.empty((0, 0)))
         for ridge in ("auto", 0.1):
             for k in (20, 50):
-                search = L20SelectorCV(k, max_features=k, sizes=[k], selector=L20Selector(ridge=ridge), cv=FOLDS)
+                search = L20SelectorCV(k, sizes=[k], selector=L20Selector(ridge=ridge), cv=FOLDS)
                 fits = {"20 folds and the fit": search, "one fit": L20Selector(k, ridge=ridge)}
                 fits |= {solver: L20Selector(k, ridge=ridge, solver=solver) for solver in ("swap", "ahiht", "hiht")}
                 found = {}
@@ -141,7 +141,7 @@ def sparse(data: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         y = write_cells(Path(folder) / "x.h5ad")
         before, X = peak_memory(), open_large(f"{folder}/x.h5ad")
-        search = L20SelectorCV(20, max_features=20, sizes=[20], cv=5)
+        search = L20SelectorCV(20, sizes=[20], cv=5)
         took = seconds(lambda: search.fit(X, y))
         size = os.path.getsize(f"{folder}/x.h5ad") / 2**20
         print(

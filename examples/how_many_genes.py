@@ -21,7 +21,7 @@ X, y = tumours.data, tumours.target
 # %%
 # ``"best"`` has the lowest error, ``"auto"`` is the smallest number from ten on whose error is near it. Both come from the
 # same folds: changing the rule fits nothing again.
-search = L20SelectorCV("best", max_features=60).fit(X, y)
+search = L20SelectorCV("best", sizes=range(1, 61)).fit(X, y)
 for rule in ("best", "auto"):
     search.set_params(n_features_to_select=rule)
     lower, upper = search.corrected_interval_

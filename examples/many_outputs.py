@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.datasets import load_diabetes, make_regression
 from sklearn.model_selection import train_test_split
 
-from l20fs import L20Regressor, L20SelectorCV
+from l20fs import L20Regressor, L20Selector, L20SelectorCV
 from l20fs.plots import ScoreCurveDisplay
 
 X, Y, coef = make_regression(
@@ -31,7 +31,7 @@ print(f"{n_found} of 8 planted features; R² of 40 outputs {model.score(X_test, 
 # %%
 # Any other number of features, without a second fit:
 fig, ax = plt.subplots(figsize=(6, 3), layout="constrained")
-longer = L20Regressor(8, max_features=20).fit(X_train, Y_train)
+longer = L20Regressor(8, max_features_to_select=20).fit(X_train, Y_train)
 scores = [longer.set_params(n_features_to_select=k).score(X_test, Y_test) for k in range(1, 21)]
 ax.plot(range(1, 21), scores, marker="o")
 ax.set_xticks(range(2, 21, 2))
@@ -42,7 +42,7 @@ plt.show()
 # %%
 # One number, ten features: a few of them predict the progression of diabetes as well as all ten do.
 diabetes = load_diabetes(as_frame=True)
-search = L20SelectorCV("auto", task="regression", max_features=10).fit(diabetes.data, diabetes.target)
+search = L20SelectorCV("auto", selector=L20Selector(task="regression")).fit(diabetes.data, diabetes.target)
 print(list(search.get_feature_names_out()), f"R² {search.corrected_score_:.2f}")
 ScoreCurveDisplay.from_estimator(search)
 

@@ -525,23 +525,6 @@ def test_an_interrupted_call_leaves_everything_as_it_was(view):
 # The page
 
 
-def test_the_examples_of_the_page_run():
-    page = (ROOT / "docs" / "anndata.md").read_text()
-    blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
-    assert len(blocks) >= 6
-    adata = make_cells()
-    adata.obs["cell_type"] = adata.obs["type"]
-    adata.obs["donor"], adata.obs["batch"] = np.arange(N_CELLS) % 5, np.arange(N_CELLS) % 2
-    adata.var["highly_variable"] = np.arange(N_GENES) > 2
-    known = {"adata": adata}
-    for block in blocks:
-        if "import scanpy" not in block:  # tests/test_anndata_workflow.py reads results with scanpy where it is installed
-            exec(block, known)
-    assert known["weights"].shape == (10, 3)
-    assert list(known["weights"].columns) == ["B cell", "CD4+/CD8+", "NK"]
-    assert known["scores"]["n_splits"] == 20
-
-
 def test_genes_can_be_included_excluded_and_priced_by_name(tmp_path):
     adata = make_cells()
     select_genes(adata, "type", n_genes=5)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import pkgutil
-import re
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -170,48 +167,3 @@ def test_regressions_predict_the_same(convert, name, dtype):
 def test_a_classifier_without_probabilities_is_refused(convert):
     with pytest.raises(AttributeError, match="calibration=None computes no probabilities"):
         convert(quietly(L20Classifier(3, calibration=None)), X)
-
-
-# ------------------------------------------------------------------------------------------------------------------- docs
-
-PAGE = (Path(__file__).parents[1] / "docs" / "deploy.md").read_text()
-SECTIONS = {
-    title: re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    for title, text in re.findall(r"(?:^|\n)#+ (.*?)\n(.*?)(?=\n## |$)", PAGE, flags=re.DOTALL)
-}
-START = next(iter(SECTIONS.values()))
-NEEDS = {
-    "ONNX": ["onnx", "onnxruntime"],
-    "Pipelines in ONNX": ["onnxruntime", "skl2onnx"],
-    "skops": ["skops.io"],
-    "MLflow": ["mlflow", "onnxruntime", "skops.io"],
-}
-
-
-@pytest.mark.filterwarnings("ignore:.*Any type hint is inferred:UserWarning:mlflow")  # of MLflow about itself
-@pytest.mark.parametrize("title", list(SECTIONS)[1:])
-def test_the_examples_of_the_page_run(title, tmp_path, monkeypatch):
-    for package in NEEDS.get(title, []):
-        pytest.importorskip(package, reason=f"{package} is not installed")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
-    names = {}
-    for block in [*START, *SECTIONS["skops"], *SECTIONS[title]] if title == "MLflow" else [*START, *SECTIONS[title]]:
-        exec(block, names)
-    panel, columns, test = names["panel"], names["columns"], names["test"]
-    labels = panel.predict(columns).tolist()
-    if title == "ONNX":
-        assert names["labels"].tolist() == labels
-        np.testing.assert_allclose(names["probabilities"], panel.predict_proba(columns), atol=1e-9)
-        assert names["about"]["sha256"] == panel.sha256
-    elif title == "Pipelines in ONNX":
-        stored = names["pipeline_in_onnx"].SerializeToString()
-        session = importlib.import_module("onnxruntime").InferenceSession(stored)
-        found, probabilities = session.run(None, {"X": test.data})
-        assert found.tolist() == names["pipeline"].predict(test.data).tolist()
-        np.testing.assert_allclose(probabilities, names["pipeline"].predict_proba(test.data), atol=1e-9)
-    elif title == "MLflow":
-        assert names["loaded"].predict({"X": columns})["label"].tolist() == labels
-        loaded = importlib.import_module("mlflow.sklearn").load_model("model_in_mlflow")
-        assert loaded.predict(test.data).tolist() == labels
-    assert names["model"].predict(test.data).tolist() == labels

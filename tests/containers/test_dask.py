@@ -67,7 +67,7 @@ def test_rows_and_losses_are_those_of_the_table(cuts, solver):
 @pytest.mark.parametrize(
     "estimator",
     [
-        L20SelectorCV(cv=3, max_features=6),
+        L20SelectorCV(cv=3, sizes=range(1, 7)),
         StabilitySelector(L20Selector(4), n_resamples=4, random_state=0),
         StabilitySelector(L20Selector(4, solver="ahiht"), n_resamples=4, random_state=0),
     ],
@@ -113,7 +113,7 @@ def test_models_predict_and_transform_by_their_columns():
         assert isinstance(reduced, da.Array), "nothing is computed yet"
         np.testing.assert_array_equal(reduced.compute(), expected.transform(X))
         assert (
-            found.selection_frame(there)["could_replace"].tolist() == expected.selection_frame(X)["could_replace"].tolist()
+            found.to_frame(there)["could_replace"].tolist() == expected.selection_frame(X)["could_replace"].tolist()
         )
 
 
@@ -137,7 +137,7 @@ def test_passes_of_a_search(k, ridge, most):
     X = rng.standard_normal((120, 3000)) + (rng.random((120, 3000)) < 0.1) * y[:, None]
     for estimator in (
         L20Selector(k, ridge=ridge),
-        L20SelectorCV(k, max_features=k, sizes=[k], selector=L20Selector(ridge=ridge)),
+        L20SelectorCV(k, sizes=[k], selector=L20Selector(ridge=ridge)),
     ):
         there, read = counted(X, 3)
         with dask.config.set(scheduler="synchronous"):
@@ -149,9 +149,9 @@ def test_more_columns_than_working_memory_holds():
     from sklearn import config_context
 
     X, y = TALL
-    expected = L20SelectorCV(cv=3, max_features=6).fit(X, y)
+    expected = L20SelectorCV(cv=3, sizes=range(1, 7)).fit(X, y)
     with config_context(working_memory=0.001):
-        found = L20SelectorCV(cv=3, max_features=6).fit(cut(X, 0, 4), y)
+        found = L20SelectorCV(cv=3, sizes=range(1, 7)).fit(cut(X, 0, 4), y)
     np.testing.assert_array_equal(found.ranking_, expected.ranking_)
     np.testing.assert_allclose(found.scores_, expected.scores_, rtol=1e-10)
 
@@ -266,8 +266,8 @@ def test_a_cluster(cluster):
     X, y = TALL
     for there in (cut(X, 0, 4), in_both(X, 3, 2).map_blocks(sp.csr_matrix)):
         np.testing.assert_array_equal(L20Selector(5).fit(there, y).ranking_, L20Selector(5).fit(X, y).ranking_)
-    found = L20SelectorCV(cv=3, max_features=6).fit(cut(X, 0, 4), y)
-    np.testing.assert_array_equal(found.ranking_, L20SelectorCV(cv=3, max_features=6).fit(X, y).ranking_)
+    found = L20SelectorCV(cv=3, sizes=range(1, 7)).fit(cut(X, 0, 4), y)
+    np.testing.assert_array_equal(found.ranking_, L20SelectorCV(cv=3, sizes=range(1, 7)).fit(X, y).ranking_)
     with pytest.raises(TimeoutError, match="the file server does not answer"):
         L20Selector(3).fit(cut(X, 0, 4).map_blocks(times_out, meta=X[:0]), y)
     kill(cluster, 1)

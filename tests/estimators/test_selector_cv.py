@@ -233,7 +233,7 @@ def test_numbers_are_regressed():
     chosen = selector.set_params(estimator="regressor").fit(X, Y)
     assert set(chosen.cv_results_["ridge"]) == {auto_ridge(30, 80, for_labels=False), 1.0}
     assert chosen.refit_ridge_ == chosen.cv_results_["refit_ridge"][chosen.best_index_] < 0.1
-    assert L20SelectorCV(3, max_features=8).fit(X, Y[:, 0]).task_ == "regression"
+    assert L20SelectorCV(3, sizes=range(1, 9)).fit(X, Y[:, 0]).task_ == "regression"
 
 
 def test_a_fixed_number_is_kept_and_the_ridge_is_chosen_for_it():
@@ -397,7 +397,7 @@ def test_groups_that_cannot_work_are_named():
         L20SelectorCV().fit(X, y, groups=np.where(np.arange(60) == 3, np.nan, donors))
     with pytest.raises(ValueError, match=r"cv=5 means 5 folds, but there are 3 groups. Use cv=3 or less"):
         L20SelectorCV(cv=5).fit(X, y, groups=np.arange(60) % 3)
-    assert L20SelectorCV(2, max_features=2).fit(X, y, groups=np.arange(60) % 3).n_splits_ == 12
+    assert L20SelectorCV(2, sizes=[1, 2]).fit(X, y, groups=np.arange(60) % 3).n_splits_ == 12
     y = np.where(donors == 2, 3, y)
     with pytest.warns(UserWarning, match="1 of 4 classes are in one group only: '3'"):
         L20SelectorCV(2, sizes=range(1, 4), cv=3).fit(X, y, groups=donors)

@@ -16,14 +16,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from attacks.runner import MOST_MEMORY
 
 from fuzz.case import Cases
 from fuzz.corpus import Target
-from l20fs.data.readers import trials
 
 #: Seconds of processor time and of time that a case may take; one of these files takes some milliseconds.
 MOST_WORK, MOST_TIME = 10, 300
@@ -50,35 +48,6 @@ class Found:
     cases: Counter[str] = field(default_factory=Counter)
 
 
-class ForkedTrial:
-    """Trial reading of an HDF5 file in a fork, which starts a hundred times as fast as an interpreter."""
-
-    def __init__(self, file: Any) -> None:
-        self.code: int | None = None
-        self.process = os.fork()
-        if self.process == 0:
-            signal.setitimer(signal.ITIMER_PROF, 0)
-            signal.alarm(0)
-            faulthandler.disable()
-            nothing = os.open(os.devnull, os.O_RDWR)
-            for place in (1, 2):
-                os.dup2(nothing, place)
-            trials.limit_work(file, 2)
-            try:
-                trials.read_on_trial(file)
-            except SystemExit as stop:
-                os._exit(stop.code)
-            os._exit(0)
-
-    def wait(self, timeout: float = 0.0) -> int:
-        if self.code is None:
-            self.code = os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
-        return self.code
-
-    def kill(self) -> None:
-        pass
-
-
 class Fork:
     """Process that runs cases ``start`` to ``stop``; case i is the one of target i modulo the number of targets."""
 
@@ -101,7 +70,6 @@ class Fork:
         nothing, said = os.open(os.devnull, os.O_RDWR), self.said.fileno()
         for place, descriptor in ((nothing, 0), (said, 1), (said, 2)):
             os.dup2(place, descriptor)
-        trials.start_trial = ForkedTrial
         logging.disable()  # a stored result that is damaged is told, and that is right
         faulthandler.enable(file=said)
         for limit in (signal.SIGPROF, signal.SIGALRM):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -392,18 +390,3 @@ def test_without_matplotlib_the_message_names_the_extra(make, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ModuleNotFoundError, match=r"Plots need matplotlib: pip install 'l20fs\[plots\]'"):
         make(["a", "b"])
-
-
-# ---------------------------------------------------------------------------------------------------------------- words
-
-
-def test_the_examples_of_the_page_run(tmp_path, monkeypatch):
-    page = (Path(__file__).parents[2] / "docs" / "plots.md").read_text()
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
-    for block in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL):
-        exec(block, names)
-    assert {file.name for file in tmp_path.iterdir()} == {"heatmap.png", "path.png", "score.png", "stability.png"}
-    table, pairs = names["table"], names["pairs"]
-    genes = pairs.groupby("feature", sort=False)["substitute"].apply(list)
-    assert table["correlated_features"][0].startswith(f"gene{genes.iloc[0][0] + 1:04d} (")

@@ -90,8 +90,9 @@ class Neighbourhood:
         self.change[:, np.searchsorted(self.rows, rows)] += change
         self.products = self.products + images
         squares = (self.products - self._start) @ self.change.T
-        # ||X~ D||^8 <= ||D' X~' X~ D D' X~' X~ D||_F^2: within a few per cent of an eigenvalue.
-        self.reach = float(np.linalg.norm(squares @ squares)) ** 0.25
+        # ||X~ D||^4 = ||Q||^2 <= ||Q Q||_F with Q = D' X~' X~ D: within a few per cent of an eigenvalue.
+        size = float(np.abs(squares).max(initial=0.0)) or 1.0  # the squares of very large targets would overflow
+        self.reach = math.sqrt(size) * float(np.linalg.norm((squares / size) @ (squares / size))) ** 0.25
 
 
 class Iterate:
