@@ -77,7 +77,7 @@ OWN_SCORER = make_scorer(lambda truth, found: accuracy_score(truth, found))
 #: Options of L20SelectorCV and of its fit.
 SEARCHES = {
     "plain": ({}, {}),
-    "weights of zero": ({}, {"sample_weight": WEIGHTS * (np.arange(N_SAMPLES) % 7 > 0)}),
+    "weights of zero": ({"n_features_to_select": 4}, {"sample_weight": WEIGHTS * (np.arange(N_SAMPLES) % 7 > 0)}),
     "groups": ({}, {"groups": np.arange(N_SAMPLES) // 9}),
     "nuisances": ({}, {"adjust_for": np.arange(N_SAMPLES) // 30}),
     "two outputs": ({"selector": L20Selector(task="regression"), "scoring": "neg_mean_squared_error"}, {"y": BOTH}),
@@ -216,7 +216,7 @@ def test_cross_validation_takes_little_more_passes_than_a_fit(monkeypatch, name)
     n_passes = [blocks.n_passes for blocks in made]
     assert n_passes[0] >= (9 if k == 100 else 3)
     # An estimator of one's own leaves the probabilities of the path's model to folds of their own.
-    assert n_passes[1] <= {"estimator": 2.2, "ahiht": 1.7}.get(name, 1.5) * n_passes[0]
+    assert n_passes[1] <= {"estimator": 2.3, "ahiht": 1.7}.get(name, 1.5) * n_passes[0]
 
 
 def test_halves_take_no_more_passes_than_a_fit_to_one(monkeypatch):

@@ -30,6 +30,10 @@ CODECS = (
 )
 
 
+#: Chunks of a matrix in a file, at most: listing more takes longer than reading them should.
+MOST_CHUNKS = 10**6
+
+
 class LargeFileError(ValueError):
     """File that is not opened, for a reason that the message gives."""
 
@@ -180,6 +184,9 @@ def _dask_array(stored: Any, chunks: tuple[int, ...] | None, name: str) -> Any:
         raise LargeFileError(f"{name!r} has {len(stored.shape)} axes. Name a matrix of samples and features.")
     limit, chunks = _block_bytes(), chunks or (1, stored.shape[1])
     _refuse_huge_chunks(chunks, stored.dtype, name)
+    n_chunks = math.prod(-(-size // length) for size, length in zip(stored.shape, chunks, strict=True))
+    if n_chunks > MOST_CHUNKS:
+        raise LargeFileError(f"{name!r} has {n_chunks} chunks, more than are read. Write it with larger ones.")
     strips = [chunks[axis] * stored.shape[1 - axis] * stored.dtype.itemsize for axis in (0, 1)]
     cut: tuple[Any, Any] = ("auto", -1) if strips[0] <= max(limit, strips[1]) else (-1, "auto")
     cut = ("auto", "auto") if min(strips) > limit and min(stored.shape) > 1 else cut
