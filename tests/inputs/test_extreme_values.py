@@ -22,7 +22,7 @@ SELECTORS |= {
     "robust": lambda: L20Selector(3, loss="l21"),
     "unscaled": lambda: L20Selector(3, scale="none"),
     "classifier": lambda: L20Classifier(3),
-    "search": lambda: L20SelectorCV(cv=2),
+    "search": lambda: L20SelectorCV("best", cv=2),  # the floor of "auto" counts all features
     "stability": lambda: StabilitySelector(L20Selector(3), n_features_to_select=3, n_resamples=4, random_state=0),
 }
 SELECTORS |= {name: lambda kind=kind: kind(3) for name, kind in METHODS.items() if name != "Baseline"}
