@@ -11,9 +11,8 @@ import matplotlib
 import matplotlib.pyplot as plt
 import pytest
 
-#: Those that take several seconds, and the one that tests/test_readme.py runs.
+#: Those that take several seconds.
 OTHERS = {"coming_from_scikit_learn", "constraints_and_costs", "larger_than_memory", "many_outputs", "near_equal_panels"}
-OTHERS |= {"tumour_panel"}
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 EXAMPLES = [file for file in EXAMPLES if file.stem not in OTHERS]
 
