@@ -15,7 +15,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import scanpy as sc
 
-from l20fs import Constraints
+from l20fs import Constraints, L20Selector
 from l20fs.anndata import get_df, select_genes
 
 warnings.filterwarnings("ignore", category=FutureWarning)
@@ -27,7 +27,7 @@ print(pbmc)
 
 # %%
 # Two markers for every type, twenty genes in all; they are selected jointly.
-select_genes(pbmc, "bulk_labels", layer="log", n_genes=20, constraints=Constraints(min_per_class=2))
+select_genes(pbmc, "bulk_labels", layer="log", n_genes=20, selector=L20Selector(constraints=Constraints(min_per_class=2)))
 get_df(pbmc).round(2).head(8)
 
 # %%
