@@ -31,7 +31,6 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "mathml",
-    "house",
     "command_help",
     "page_titles",
     "reports",
@@ -45,7 +44,6 @@ default_role = None
 # Pages
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
-myst_fence_as_directive = ["mermaid"]  # CONTRIBUTING.md has one, which GitHub draws
 myst_links_external_new_tab = False
 
 # Objects

@@ -38,16 +38,14 @@ NAMING = {"canonical", "next", "prev", "index", "search", "author", "alternate",
 #: Pages that are opened in the browser: one of each kind.
 OPENED = (
     "index.html",
-    "start.html",
+    "tutorial_table.html",
     "gallery/index.html",
     "gallery/tumour_panel.html",
     "gallery/single_cell.html",
     "generated/l20fs.L20Selector.html",
     "api.html",
-    "cli.html",
-    "architecture.html",
-    "panels.html",
-    "glossary.html",
+    "alternatives.html",
+    "reference.html",
     "search.html?q=stability",
 )
 
