@@ -96,13 +96,13 @@ html_favicon = "_static/logo.svg"
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 html_show_sourcelink = False
-html_sidebars = {"index": []}
+html_sidebars = {page: [] for page in ("index", "[a-z]*")}
 html_theme_options = {
     "logo": {"image_light": "_static/logo.svg", "image_dark": "_static/logo.svg", "text": "l20fs", "alt_text": ""},
     "github_url": "https://github.com/l20fs/l20fs",
     "use_edit_page_button": False,
     "navbar_align": "left",
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 3,
     "show_prev_next": True,
     "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
     "footer_start": ["copyright"],
