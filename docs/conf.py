@@ -96,7 +96,7 @@ html_favicon = "_static/logo.svg"
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 html_show_sourcelink = False
-html_sidebars = {page: [] for page in ("index", "[a-z]*")}
+html_sidebars = {"**": []}
 html_theme_options = {
     "logo": {"image_light": "_static/logo.svg", "image_dark": "_static/logo.svg", "text": "l20fs", "alt_text": ""},
     "github_url": "https://github.com/l20fs/l20fs",
