@@ -79,8 +79,7 @@ def compute(X: np.ndarray, y: np.ndarray, seed: int) -> dict[str, list[float]]:
     numbers = {AUTO: found.n_features_} | rules_of(found, X.shape[1]) | {FORMER: former(X[train], y[train])}
     numbers |= {f"fixed {k}": k for k in FIXED if k <= largest}
     results = {
-        name: [*measure(found.model_.with_size(min(k, largest)), X[test], y[test], np.unique(y)), k]
-        for name, k in numbers.items()
+        name: [*measure(found.model_.at(min(k, largest)), X[test], y[test], np.unique(y)), k] for name, k in numbers.items()
     }
     peer = make_pipeline(StandardScaler(), RidgeClassifierCV(np.logspace(-2, 5, 15), class_weight="balanced"))
     results[ALL] = [*measure(peer.fit(X[train], y[train]), X[test], y[test], np.unique(y)), X.shape[1]]

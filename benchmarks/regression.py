@@ -109,15 +109,15 @@ def former(X: np.ndarray, y: np.ndarray) -> L20Regressor:
     scores = np.array([results[f"split{fold}_test_score"] for fold in range(5)])
     means, errors = scores.mean(axis=0), scores.std(axis=0, ddof=1) / np.sqrt(5)
     place = int(np.argmax(means >= means.max() - errors[means.argmax()]))
-    return found.model_.with_size(int(results["n_features_to_select"][place]))
+    return found.model_.at(int(results["n_features_to_select"][place]))
 
 
 def compute(design: tuple, seed: int) -> dict[str, list[float]]:
     rng = np.random.default_rng([seed, *map(ord, str(design))])
     draw = hastie(*design, rng) if len(design) == 5 else own(*design, rng)
     (X, y), (fresh, truth) = draw(design[0]), draw(N_FRESH)
-    auto = L20SelectorCV(task="regression").fit(X, y)
-    models = {NEW: auto, "lowest error": auto.model_.with_size(lowest(auto)), FORMER: former(X, y)}
+    auto = L20SelectorCV(selector=L20Selector(task="regression")).fit(X, y)
+    models = {NEW: auto, "lowest error": auto.model_.at(lowest(auto)), FORMER: former(X, y)}
     results = {name: [explained(truth, model.predict(fresh)), int(model.support_.sum())] for name, model in models.items()}
     for name, (weights, intercept) in lassos(X, y).items():
         results[name] = [explained(truth, fresh @ weights + intercept), int(np.count_nonzero(weights))]
