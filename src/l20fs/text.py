@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -157,17 +156,6 @@ def printable(text: str, most: int | None = None) -> str:
     return "".join(x if x.isprintable() or x in kept else x.encode("unicode_escape").decode() for x in shown)
 
 
-def percent(share: float) -> str:
-    """Write a share as a percentage.
-
-    Examples
-    --------
-    >>> percent(0.9841)
-    '98.4 %'
-    """
-    return f"{100.0 * share:.1f} %"
-
-
 def small_percent(share: float) -> str:
     """Write a share that may be small as a percentage, with two digits.
 
@@ -252,29 +240,6 @@ def parted(name: object, limit: int = 28) -> tuple[str, str, str]:
     n_last = (limit - 1) // 2
     n_first = limit - 1 - n_last
     return text[:n_first], text[n_first:-n_last], text[-n_last:]
-
-
-def parse_bytes(size: Any) -> int | None:
-    """Return a size in bytes, given as a number or as a text with a binary unit; None if it is not valid.
-
-    Examples
-    --------
-    >>> parse_bytes("4G"), parse_bytes("512 MiB"), parse_bytes(2e9), parse_bytes("much")
-    (4294967296, 536870912, 2000000000, None)
-    """
-    unit = 1
-    if isinstance(size, str):
-        found = re.fullmatch(r"(.*?)\s*(?:([KMGT])I?)?B?", size.strip().upper())
-        if found is None:
-            return None
-        size, unit = found[1], _UNITS[found[2] or ""]
-    elif not isinstance(size, int | float) or isinstance(size, bool):
-        return None
-    try:
-        n_bytes = float(size) * unit
-    except (ValueError, OverflowError):
-        return None
-    return int(n_bytes) if 0.0 < n_bytes < float(2**63) else None
 
 
 def format_bytes(size: float) -> str:

@@ -81,29 +81,6 @@ class SampleWeights:
         """Project the nuisances out of centred vectors with the root weights, whose last axis is the samples."""
         return lines if self.basis is None else lines - (lines @ self.basis.T) @ self.basis
 
-    def without_nuisances(self, values: Array) -> Array:
-        """Return centred values, (n_samples, n_columns), less what nuisances explain; samples of weight 0 as they are.
-
-        Examples
-        --------
-        >>> weights = SampleWeights(3, [1.0, 1.0, 4.0], nuisances=np.array([[1.0], [0.0], [0.0]]))
-        >>> weights.without_nuisances(np.array([[6.0], [-5.0], [-0.25]]))[1:].round(6).T.tolist()
-        [[-3.8, 0.95]]
-        """
-        if self.basis is None:
-            return values
-        inverse = (
-            1.0 if self.root is None else np.divide(1.0, self.root, out=np.zeros_like(self.root), where=self.root > 0.0)
-        )
-        return values - (self.basis * inverse).T @ (self.times_root(self.basis) @ values)
-
-    def leverage(self) -> Array:
-        """Return the share of each sample, per unit of weight, in its own prediction by the mean and the nuisances."""
-        squares = np.zeros(self._n_samples) if self.basis is None else np.square(self.basis).sum(axis=0)
-        if self.values is not None:
-            squares = np.divide(squares, self.values, out=np.zeros_like(squares), where=self.values > 0.0)
-        return squares + float(self.fit_intercept) / self.total
-
     def _independent(self, nuisances: Array) -> Array | None:
         """Return an orthonormal basis of the nuisances beyond the centre; None if there is none."""
         lines = (nuisances - self.centre(nuisances)).T

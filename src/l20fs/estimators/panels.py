@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from l20fs.design import equality_tolerance
 from l20fs.estimators.base import BaseSelector
-from l20fs.estimators.selection_table import NearestMembers, likeness, worthwhile_correlation
 from l20fs.estimators.selector import L20Selector
 from l20fs.objective.path_ranking import RULES
-from l20fs.objective.prox import order_descending
 from l20fs.objective.solution_path import SolutionPath
 from l20fs.typing import Array
 
@@ -62,19 +59,6 @@ def heads_of(units: Sequence[Array]) -> Array:
     return np.array([members[0] for members in units], dtype=np.intp)
 
 
-def unit_norms(path: SolutionPath, units: Sequence[Array]) -> list[float]:
-    """Return the norm of the weights of each unit at the last stage of a path."""
-    norms = np.zeros(path.n_features)
-    norms[path.coef_rows] = path.stage_norms(-1)
-    return [float(np.linalg.norm(norms[members])) for members in units]
-
-
-def panel_weights(path: SolutionPath, heads: Array, k: int) -> Array:
-    """Return the least-squares weights, (k, n_classes), on exactly the best k features, with all that every panel has."""
-    # What is included or required is there for every k, and weighs in whether it is shown or not.
-    return path.refit(max(k, path.least_size)).coef[:, heads[:k]].T
-
-
 def failure_costs(path: SolutionPath, units: Sequence[Array]) -> Array:
     """Return by what share the loss of a panel rises without each of its units, NaN where the path cannot be refitted.
 
@@ -94,57 +78,6 @@ class Substitute(NamedTuple):
     feature: int
     correlation: float
     rank: int
-
-
-def substitutes_for_every_k(
-    X: Any, heads: Array, n: int, *, exclude: Any = (), nearest: NearestMembers | None = None
-) -> list[list[Substitute]]:
-    """Return for each feature all that are among its best ``n`` substitutes outside a panel of k features, for any k.
-
-    Features whose correlation is not worth it (:func:`~l20fs.estimators.selection_table.worthwhile_correlation`) are none.
-
-    Parameters
-    ----------
-    X : matrix of shape (n_samples, n_features)
-    heads : array of int
-        Ranked features, best first; those of rank k + 1, k + 2, ... could replace members of a panel of k.
-    n : int
-    exclude : array of int
-        Features that must not be offered.
-    nearest : NearestMembers, optional
-        Takes the correlations with all features.
-    """
-    outside, within = likeness(X, heads, n, exclude=exclude, nearest=nearest)
-    rank_of = {int(feature): place + 1 for place, feature in enumerate(heads)}
-    least = worthwhile_correlation(*X.shape)
-    found = []
-    for place, feature in enumerate(heads):
-        others = outside.feature == feature
-        candidates = np.concatenate([outside.substitute[others], heads[place + 1 :]])
-        correlations = np.concatenate([outside.correlation[others], within[place, place + 1 :]])
-        with_worth = np.abs(correlations) >= least  # False of a constant feature, whose correlations are NaN
-        found.append(_ever_among_best(candidates[with_worth], correlations[with_worth], rank_of, n))
-    return found
-
-
-def _ever_among_best(candidates: Array, correlations: Array, rank_of: dict[int, int], n: int) -> list[Substitute]:
-    """Keep the candidates that are among the best ``n`` which are not selected, for any k.
-
-    One of rank r is not selected up to k = r - 1. There the fewest others compete with it: those without a rank, or of a
-    higher rank. If ``n`` of these come before it, it is never among the best.
-    """
-    by_index = np.argsort(candidates, kind="stable")
-    order = by_index[order_descending(np.abs(correlations[by_index]), rtol=equality_tolerance(np.dtype(np.float64)))]
-    seen: list[float] = []
-    kept = []
-    for place in order:
-        feature = int(candidates[place])
-        rank = rank_of.get(feature, 0)
-        n_before = sum(other > (rank or math.inf) or other == math.inf for other in seen)
-        seen.append(rank or math.inf)
-        if n_before < n:
-            kept.append(Substitute(feature, float(correlations[place]), rank))
-    return kept
 
 
 def excluded_features(path: SolutionPath | None) -> Array:

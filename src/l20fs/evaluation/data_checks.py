@@ -68,18 +68,3 @@ def separates_classes(values: Array, codes: Array) -> bool:
     highs = np.array([values[codes == label].max() for label in labels])
     order = np.argsort(lows, kind="stable")
     return not (highs[order][:-1] >= lows[order][1:]).any()
-
-
-def follows_from(values: Array, numbers: Array) -> bool:
-    """Return whether numbers are a linear function of a feature, up to rounding errors.
-
-    Examples
-    --------
-    >>> follows_from(np.array([1.0, 2.0, 5.0]), np.array([-3.0, -5.0, -11.0]))
-    True
-    >>> follows_from(np.array([1.0, 2.0, 5.0]), np.array([-3.0, -5.0, -11.1]))
-    False
-    """
-    x, y = values - values.mean(dtype=np.float64), numbers - numbers.mean()
-    product = float(x @ y)
-    return len(x) > 2 and product * product >= (1.0 - 1e-9) * float(x @ x) * float(y @ y) > 0.0

@@ -96,11 +96,6 @@ class Metric:
         """The title at the beginning of a line."""
         return self.title[:1].upper() + self.title[1:]
 
-    @property
-    def title_with_unit(self) -> str:
-        """The title, for a share with its unit."""
-        return f"{self.title} (%)" if self.is_share else self.title
-
 
 def accuracy(outputs: Outputs, weights: Array) -> Array:
     """Return the share of correct predictions."""

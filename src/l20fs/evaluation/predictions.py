@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,6 @@ from l20fs.evaluation.metrics import Metric, Outputs
 from l20fs.evaluation.out_of_fold import OutOfFold, Truth, repeats_of
 from l20fs.evaluation.parallel import shared_unless_in_processes
 from l20fs.evaluation.preprocessing import Preprocessing
-from l20fs.evaluation.quoted_score import Estimate, quoted_score
 from l20fs.evaluation.target_summary import Classes, TargetSummary, summarise
 from l20fs.inputs.devices import is_dask, is_stored
 from l20fs.inputs.targets import encode_targets
@@ -49,15 +48,6 @@ class Predictions:
     found: OutOfFold
     n_features: Array
 
-    @classmethod
-    def of_search(cls, search: Any, targets: TargetSummary) -> Predictions:
-        """Return those of the chosen path of a fitted L20SelectorCV."""
-        results, found = search.cv_results_, search.out_of_fold_
-        is_own = results["ridge"] == results["ridge"][search.best_index_]
-        sizes = [int(size) for size in results["n_features_to_select"][is_own]]
-        setting, n_features = search.best_index_ // len(sizes), results["n_features"][is_own]
-        return cls(targets, sizes, replace(found, responses=[found.responses[setting]]), n_features[None])
-
     def results(self, metric: Metric, *, by_default: bool) -> dict[str, Array]:
         """Return a table like ``L20SelectorCV.cv_results_``; the size is chosen by its errors."""
         scores = self.found.scores(metric)
@@ -79,10 +69,6 @@ class Predictions:
     def repeats(self) -> list[list[int]]:
         """The folds of each repeat, by number."""
         return repeats_of(self.folds)
-
-    def estimates(self, metric: Metric, groups: Array | None = None) -> list[Estimate]:
-        """Return the score of every size over samples and repeats, as if no other had been tried."""
-        return quoted_score(self.found.tested(metric), metric, np.arange(len(self.sizes)), groups)
 
     def fold_scores(self, metric: Metric) -> Array:
         """Return the score in each fold, NaN where it is not defined, (n_folds, n_sizes)."""

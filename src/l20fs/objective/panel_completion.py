@@ -224,11 +224,6 @@ class Admission:
         return copy.copy(self)
 
     @property
-    def n_least(self) -> int:
-        """Size from which on the lower limits are met."""
-        return len(self._least)
-
-    @property
     def n_whole(self) -> int:
         """Size that stays within reach."""
         return len(self._whole)

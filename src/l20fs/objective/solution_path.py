@@ -338,14 +338,6 @@ class SolutionPath:
         stage = range(len(self.alphas))[stage]
         return slice(self.indptr[stage], self.indptr[stage + 1])
 
-    @property
-    def entry_alphas(self) -> Array:
-        """Largest lambda at which each feature is non-zero; NaN if it never is."""
-        entry = np.full(self.n_features, np.nan)
-        stage_of = np.repeat(np.arange(len(self.alphas)), self.n_nonzero)
-        entry[self.indices[::-1]] = self.alphas[stage_of[::-1]]  # the first stage is written last and stays
-        return entry
-
     def ranked_by(self, ranking: Ranking) -> SolutionPath:
         """Return this path with the rows of its last stage ranked by norm or by entry.
 
